@@ -6,12 +6,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from memory_pipeline.cli.console import FAILED, MISUSED, AsJson, counted, fail, one_sentence, out, print_json, say
+from memory_pipeline.cli.console import FAILED, MISUSED, AsJson, counted, fail, out, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.operations.audit import CONTRADICTING, KINDS, SECRET, STALE, UNSOURCED, Audit, AuditedLine
 from memory_pipeline.operations.audit import audit as audited_file
 from memory_pipeline.operations.audit_sources import USER, Source
-from memory_pipeline.operations.memory_text import UnreadableMemoryError
 from memory_pipeline.text.sentences import clip
 
 FAILING = ",".join((SECRET, CONTRADICTING, STALE))
@@ -39,8 +38,7 @@ def audit(
     """
     failing = _kinds(fail_on)
     settings = settings_of_call()
-    with one_sentence(UnreadableMemoryError, code=MISUSED):
-        found = audited_file(settings, file)
+    found = audited_file(settings, file)
     if as_json:
         print_json(_fields(found, failing))
     else:

@@ -13,7 +13,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from memory_pipeline.cli.console import MISUSED, err, fail
+from memory_pipeline.cli.console import FAILED, MISUSED, err, fail
+from memory_pipeline.errors import MemoryPipelineError
 
 SECTIONS = {
     "Every day": {
@@ -86,6 +87,11 @@ REMOVED = {
     "team": "`memory admin team` was removed; `memory import` proposes the lines of another MEMORY.md.",
 }
 """Commands of the last release that have no replacement, with the sentence that they answer for one more release."""
+MISUSES = (
+    *("SettingError", "FilterError", "QueryError", "UnknownProjectError", "OnlyReadingError", "NotRememberedError"),
+    *("CannotForgetError", "UnreadableMemoryError", "NoServiceManagerError", "PortTakenError"),
+)
+"""Errors whose cause is the call or a setting, by name, as their modules are imported only when they are needed."""
 MODULES = {
     **{"recall": "search", "why": "show", "disconnect": "connect", "open": "ui"},
     **{"archive": "admin", "identity": "admin", "report": "admin"},
@@ -116,6 +122,13 @@ class MainGroup(LazyGroup):
                 )
             args = [*new.split(), *args[1:]]
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call the command. An error that a user can fix is printed as a sentence, without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except MemoryPipelineError as error:
+            raise fail(f"{error}", MISUSED if type(error).__name__ in MISUSES else FAILED) from None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, COMMANDS))

@@ -10,12 +10,11 @@ from memory_pipeline.agents import connecting
 from memory_pipeline.agents.agents import BY_NAME, Agent, CannotConnectError, agent_of, installed
 from memory_pipeline.agents.connecting import IMPORT, Connection, Line, connections, imported_file
 from memory_pipeline.agents.files import bytes_of
-from memory_pipeline.cli.console import MISUSED, Yes, confirm, fail, one_sentence, say, show_change, unless_unwritable
+from memory_pipeline.cli.console import MISUSED, Yes, confirm, fail, say, show_change, unless_unwritable
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents
 from memory_pipeline.recall.folders import (
-    UnknownProjectError,
     existing_folder,
     place_of_folder,
     places_of_project,
@@ -25,8 +24,10 @@ from memory_pipeline.settings import Settings
 
 
 def _agent_named(name: str) -> Agent:
-    with one_sentence(CannotConnectError, code=MISUSED):
+    try:
         return agent_of(name)
+    except CannotConnectError as error:
+        raise fail(f"{error}", MISUSED) from None
 
 
 AgentName = Annotated[Agent, typer.Argument(metavar="AGENT", help=f"One of {', '.join(BY_NAME)}.", parser=_agent_named)]
@@ -48,8 +49,7 @@ def connect(
     in every session, and follow MEMORY.md. Lines of one project only go into the file of that project, with --project.
     """
     settings = settings_of_call()
-    with one_sentence(CannotConnectError):
-        _connect(settings, installed(agent), _named_project(settings, project), yes)
+    _connect(settings, installed(agent), _named_project(settings, project), yes)
 
 
 def disconnect(
@@ -65,13 +65,12 @@ def disconnect(
     --project, only the file for all projects is changed.
     """
     settings = settings_of_call()
-    with one_sentence(CannotConnectError):
-        place = _named_project(settings, project)
-        expected = Connection.new(agent, place)
-        known = [c for c in connections(settings) if c.agent == agent.name and c.project == expected.project]
-        here = [c for c in known if place is None or Path(c.path).parent == place[0]]
-        for connection in here or [expected]:  # also if the list of connections is lost
-            _disconnect(settings, agent, connection, yes)
+    place = _named_project(settings, project)
+    expected = Connection.new(agent, place)
+    known = [c for c in connections(settings) if c.agent == agent.name and c.project == expected.project]
+    here = [c for c in known if place is None or Path(c.path).parent == place[0]]
+    for connection in here or [expected]:  # also if the list of connections is lost
+        _disconnect(settings, agent, connection, yes)
 
 
 def _named_project(settings: Settings, project: str | None) -> tuple[Path, str] | None:
@@ -80,8 +79,7 @@ def _named_project(settings: Settings, project: str | None) -> tuple[Path, str] 
     if project is None:
         return None
     lake = Lake.from_settings(settings)
-    with one_sentence(UnknownProjectError, code=MISUSED):
-        folder = existing_folder(project) or _project_folder(lake, project)
+    folder = existing_folder(project) or _project_folder(lake, project)
     folder = folder.absolute()
     return folder, project_of_place(lake, place_of_folder(folder)) or folder.name
 

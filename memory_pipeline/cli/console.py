@@ -91,15 +91,6 @@ def confirm(question: str, yes: bool, declined: str = "Nothing was changed.", *,
         raise typer.Exit
 
 
-@contextmanager
-def one_sentence(*errors: type[Exception], code: int = FAILED) -> Iterator[None]:
-    """Report these errors, which the user can fix, without a traceback."""
-    try:
-        yield
-    except errors as error:
-        raise fail(str(error), code) from None
-
-
 def show_change(path: Path, old: bytes | None, new: bytes | None) -> None:
     """Print the path, the kind of change and a diff."""
     from difflib import unified_diff

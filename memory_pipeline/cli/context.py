@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json
+from memory_pipeline.cli.console import MISUSED, err, fail, print_json
 from memory_pipeline.cli.workspace import EXAMPLE_PROJECT, active_settings, migrated, settings_of_call
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.briefing_cache import briefing_for
-from memory_pipeline.recall.folders import UnknownProjectError, existing_folder, place_asked_for
+from memory_pipeline.recall.folders import existing_folder, place_asked_for
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings, load_settings
@@ -122,17 +122,14 @@ def _print_nothing_yet(settings: Settings, project: str | None) -> None:
 
 
 def _pack(project: str | None, session: str | None, rebuild: bool, catch_up: bool, as_json: bool) -> None:
-    from memory_pipeline.harnesses.model import NotASessionError
     from memory_pipeline.lake.store import Lake
     from memory_pipeline.recall.compaction import session_file
     from memory_pipeline.recall.context_pack import context_pack
 
     settings = settings_of_call()
-    with one_sentence(UnknownProjectError, code=MISUSED):
-        where = Path.cwd() if project is None else place_asked_for(Lake.from_settings(settings), project)
-    with one_sentence(NotASessionError):
-        path = session_file(settings, session) if session else None
-        found = context_pack(settings, where, path, rebuild=rebuild, catch_up=catch_up)
+    where = Path.cwd() if project is None else place_asked_for(Lake.from_settings(settings), project)
+    path = session_file(settings, session) if session else None
+    found = context_pack(settings, where, path, rebuild=rebuild, catch_up=catch_up)
     if as_json:
         print_json(
             {

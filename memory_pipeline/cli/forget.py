@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, counted, err, fail, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import MISUSED, counted, err, fail, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.operations.forgetting.changes import BY_HAND, Found
 from memory_pipeline.operations.forgetting.forget import forget as take_out
 from memory_pipeline.operations.forgetting.forget import left, look, now_utc, unfinished
-from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest
+from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.redaction.forgotten import MESSAGE, SESSION
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -55,13 +55,12 @@ def forget(
     if not storage_of(settings).is_begun():
         raise fail("There is no workspace yet: `memory run` creates it.")
     if dry_run:
-        with one_sentence(CannotForgetError, code=MISUSED):
-            request, found = look(settings, named or "", by_hand=by_hand)
+        request, found = look(settings, named or "", by_hand=by_hand)
         _show(request, found, as_json=as_json, state="would be forgotten")
         return
     from memory_pipeline.defs.runs import only_run
 
-    with only_run(settings), one_sentence(CannotForgetError, code=MISUSED):
+    with only_run(settings):
         _refuse_other_runs(settings)
         finished = _finish(settings)
         if named is not None:

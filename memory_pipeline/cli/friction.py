@@ -5,16 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, AsJson, counted, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, AsJson, counted, fail, print_json, say
 from memory_pipeline.cli.show import print_said
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.friction.active import KINDS, sparkline
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.recall.folders import UnknownProjectError, project_named
+from memory_pipeline.recall.folders import project_named
 from memory_pipeline.recall.friction import (
-    NoSuchPatternError,
     PatternFilter,
     explain_pattern,
     is_pattern,
@@ -70,8 +69,7 @@ def friction(
 def _pattern_filter(
     settings: Settings, projects: list[str] | None, kinds: list[str] | None, ended: bool
 ) -> PatternFilter:
-    with one_sentence(UnknownProjectError, code=MISUSED):
-        named = [project_named(Lake.from_settings(settings), project) for project in projects or ()]
+    named = [project_named(Lake.from_settings(settings), project) for project in projects or ()]
     return PatternFilter(named, [_kind(name) for name in kinds or ()], ended)
 
 
@@ -95,8 +93,7 @@ def _explain(identifier: str, as_json: bool) -> None:
             MISUSED,
         )
     settings = active_settings()
-    with one_sentence(NoSuchPatternError):
-        found = explain_pattern(settings, identifier)
+    found = explain_pattern(settings, identifier)
     if as_json:
         print_json(found)
     else:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from memory_pipeline.cli.console import AsJson, Yes, confirm, err, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import AsJson, Yes, confirm, err, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError
 from memory_pipeline.embeddings.opening import (
@@ -61,14 +61,13 @@ def rebuild(yes: Yes = False) -> None:
         say(f"Deletes {folder}")
     say(f"Rebuilds: {', '.join(collection_name(settings, base, settings.embedding_model, '*') for base in BASES)}")
     confirm("Continue?", yes)
-    with one_sentence(IndexUnavailableError):
-        for base in BASES:
-            remove_collections(settings, base)
-        for folder in old:
-            shutil.rmtree(folder)
-        opened = Workspace.open(settings)
-        days = sorted(opened.lake.days("messages"), reverse=True)
-        messages.rebuild(opened, days, lambda day: err.print(f"{day}", style="dim"))
+    for base in BASES:
+        remove_collections(settings, base)
+    for folder in old:
+        shutil.rmtree(folder)
+    opened = Workspace.open(settings)
+    days = sorted(opened.lake.days("messages"), reverse=True)
+    messages.rebuild(opened, days, lambda day: err.print(f"{day}", style="dim"))
     say(f"{len(days)} days are indexed.")
 
 

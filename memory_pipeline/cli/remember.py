@@ -6,15 +6,14 @@ from typing import Annotated
 import typer
 from filelock import Timeout
 
-from memory_pipeline.cli.console import MISUSED, AsJson, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import AsJson, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
-from memory_pipeline.proposals.remembering import NotRememberedError
 from memory_pipeline.proposals.remembering import remember as store
 from memory_pipeline.proposals.review import now_utc, reconcile
 from memory_pipeline.recall.briefing_cache import refresh_kept
-from memory_pipeline.recall.folders import UnknownProjectError, place_of_folder, project_named, project_of_place
+from memory_pipeline.recall.folders import place_of_folder, project_named, project_of_place
 from memory_pipeline.workspace.workspace import Workspace
 
 WAIT_SECONDS = 2.0
@@ -41,10 +40,9 @@ def remember(
     if not storage_of(settings).is_begun():
         raise fail("There is no workspace yet: run `memory run` first, then repeat this command.")
     workspace, now = Workspace.open(settings), now_utc()
-    with one_sentence(NotRememberedError, UnknownProjectError, code=MISUSED):
-        place = place_of_folder(Path.cwd())
-        name = project_of_place(workspace.lake, place) if project is None else project_named(workspace.lake, project)
-        made = store(workspace, text, now, section=section, project=name, cwd=place.cwd)
+    place = place_of_folder(Path.cwd())
+    name = project_of_place(workspace.lake, place) if project is None else project_named(workspace.lake, project)
+    made = store(workspace, text, now, section=section, project=name, cwd=place.cwd)
     is_in_review = False
     if not made.known:
         try:

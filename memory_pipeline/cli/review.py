@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, AsJson, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, AsJson, fail, print_json, say
 from memory_pipeline.cli.keys import Keys
 from memory_pipeline.cli.review_by_keys import Review
 from memory_pipeline.cli.workspace import active_settings
@@ -27,7 +27,6 @@ from memory_pipeline.proposals.outcomes import describe
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import (
     Reconciled,
-    UnknownProposalError,
     as_offered,
     decide,
     now_utc,
@@ -76,8 +75,7 @@ def review(
 
 def _decide(workspace: Workspace, decisions: dict[str, str], reconciled: Reconciled) -> dict[str, str]:
     """Record the decisions, carry them out, and add their results; returns each decision or that it is invalid."""
-    with one_sentence(UnknownProposalError):
-        reasons = decide(workspace, decisions, now_utc())
+    reasons = decide(workspace, decisions, now_utc())
     then = reconcile(workspace, now_utc())
     reconciled.invalid |= reasons
     reconciled.promoted += then.promoted

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from memory_pipeline.actions.backtest import BackTest, back_test, describe, past_calls
-from memory_pipeline.actions.rules import MODES, Rule, RuleError, set_mode
-from memory_pipeline.agents.agents import CannotConnectError
-from memory_pipeline.cli.console import MISUSED, AsJson, Yes, confirm, fail, one_sentence, print_json, say
+from memory_pipeline.actions.rules import MODES, Rule, set_mode
+from memory_pipeline.cli.console import MISUSED, AsJson, Yes, confirm, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
@@ -38,8 +37,7 @@ def rules(context: typer.Context, as_json: AsJson = False) -> None:
         return
     settings = active_settings()
     lake = Lake.from_settings(settings)
-    with one_sentence(RuleError):
-        found = approved_rules(settings, lake)
+    found = approved_rules(settings, lake)
     calls = list(past_calls(lake)) if any(rule.check for rule in found) else []
     tested = {rule.rule_id: back_test(rule.check, rule.project, calls) for rule in found if rule.check}
     if as_json:
@@ -62,8 +60,7 @@ def rules(context: typer.Context, as_json: AsJson = False) -> None:
 @app.command()
 def show(rule_id: RuleId) -> None:
     """Show a rule's check and the past calls that it would have stopped."""
-    with one_sentence(RuleError):
-        _show_test(active_settings(), rule_id)
+    _show_test(active_settings(), rule_id)
 
 
 @app.command(name="set")
@@ -79,19 +76,18 @@ def set_rule(
     if mode not in MODES:
         raise fail(f"{mode!r}: no such mode; expected one of {', '.join(MODES)}.", MISUSED)
     settings = active_settings()
-    with one_sentence(RuleError, CannotConnectError):
-        rule, test = _show_test(settings, rule_id)
-        if mode in ("ask", "deny") and test.is_too_broad:
-            raise fail(
-                f"{rule_id} stays in mode {rule.mode}: the check would have stopped {len(test.stopped)} of "
-                f"{test.calls} past calls, so it does not say what the rule means. `memory agents rules set {rule_id} "
-                "observe` records such calls without stopping them."
-            )
-        say(f"From {rule.mode} to {mode}: {EFFECTS[mode]}.")
-        confirm("Apply this change?", yes)
-        set_mode(settings, rule, mode)
-        for problem in refresh_agents(settings):
-            say(problem, "yellow")
+    rule, test = _show_test(settings, rule_id)
+    if mode in ("ask", "deny") and test.is_too_broad:
+        raise fail(
+            f"{rule_id} stays in mode {rule.mode}: the check would have stopped {len(test.stopped)} of "
+            f"{test.calls} past calls, so it does not say what the rule means. `memory agents rules set {rule_id} "
+            "observe` records such calls without stopping them."
+        )
+    say(f"From {rule.mode} to {mode}: {EFFECTS[mode]}.")
+    confirm("Apply this change?", yes)
+    set_mode(settings, rule, mode)
+    for problem in refresh_agents(settings):
+        say(problem, "yellow")
 
 
 def _show_test(settings: Settings, rule_id: str) -> tuple[Rule, BackTest]:

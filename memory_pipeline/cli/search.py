@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, AsJson, err, one_sentence, print_json, say
+from memory_pipeline.cli.console import AsJson, err, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.recall.answer import Answer, describe_source, extractive_answer, written_answer
-from memory_pipeline.recall.filters import FilterError, describe_filters, parse_filters
-from memory_pipeline.recall.folders import UnknownProjectError
+from memory_pipeline.recall.filters import describe_filters, parse_filters
 from memory_pipeline.recall.fusion import Filters
-from memory_pipeline.recall.search import Found, QueryError, Results
+from memory_pipeline.recall.search import Found, Results
 from memory_pipeline.recall.search import search as search_index
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.settings import Settings
@@ -116,9 +115,8 @@ def _ask(
     **names: list[str] | None,
 ) -> tuple[Results, Filters]:
     """The hits and the filters of the options; an invalid option or an empty query ends the command."""
-    with one_sentence(FilterError, UnknownProjectError, QueryError, code=MISUSED):
-        chosen = parse_filters(settings, first, last, **names)
-        return search_index(settings, " ".join(query), chosen, limit=limit), chosen
+    chosen = parse_filters(settings, first, last, **names)
+    return search_index(settings, " ".join(query), chosen, limit=limit), chosen
 
 
 def _print_notes(notes: Sequence[str]) -> None:

@@ -9,12 +9,10 @@ import typer
 
 from memory_pipeline.cli.console import (
     FAILED,
-    MISUSED,
     Yes,
     confirm,
     err,
     fail,
-    one_sentence,
     say,
     say_pair,
     show_change,
@@ -22,7 +20,7 @@ from memory_pipeline.cli.console import (
 )
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.safe_write import write_atomically
-from memory_pipeline.operations.service import NoServiceManagerError, Service, service_of, variables_not_carried
+from memory_pipeline.operations.service import Service, service_of, variables_not_carried
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Port = Annotated[int, typer.Option(metavar="PORT", help="Port of the UI on 127.0.0.1.", min=1, max=65_535)]
@@ -87,8 +85,7 @@ def status() -> None:
 
 
 def _service(port: int) -> Service:
-    with one_sentence(NoServiceManagerError, code=MISUSED):
-        return service_of(active_settings(), port)
+    return service_of(active_settings(), port)
 
 
 def _run(commands: tuple[tuple[str, ...], ...]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, AsJson, err, fail, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import MISUSED, AsJson, err, fail, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.markdown.safe_write import decode, encode, update_file
 from memory_pipeline.settings import SettingError, Settings, check_file, named_workspace
@@ -183,18 +183,17 @@ def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
         check_file(workspace, text)
         return encode(text)
 
-    with one_sentence(SettingError, code=MISUSED):
-        if unknown := unknown_variables(Settings):
-            raise SettingError(" ".join(unknown))
-        try:
-            edited(path.read_bytes() if path.exists() else None)  # before creating a directory for it
-            if is_secret:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.touch(0o600)
-                path.chmod(0o600)
-            update_file(path, edited, backups=workspace / "backups")
-        except TOMLKitError as error:
-            raise SettingError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
+    if unknown := unknown_variables(Settings):
+        raise SettingError(" ".join(unknown))
+    try:
+        edited(path.read_bytes() if path.exists() else None)  # before creating a directory for it
+        if is_secret:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(0o600)
+            path.chmod(0o600)
+        update_file(path, edited, backups=workspace / "backups")
+    except TOMLKitError as error:
+        raise SettingError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
     return path
 
 

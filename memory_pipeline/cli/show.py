@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, AsJson, err, fail, one_sentence, print_json, say
+from memory_pipeline.cli.console import MISUSED, AsJson, err, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.days import parse_day, today
 from memory_pipeline.lake.store import Lake
@@ -17,7 +17,7 @@ from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.recall.around import day_not_kept, messages_around
 from memory_pipeline.recall.day_log import day_log, without_fences
 from memory_pipeline.recall.folders import MAX_NAME
-from memory_pipeline.recall.origin import NoSuchLineError, describe_said, is_line, origin
+from memory_pipeline.recall.origin import describe_said, is_line, origin
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.daily_log.render import optimize_for_context
 
@@ -75,8 +75,7 @@ def why(
             MISUSED,
         )
     settings = active_settings()
-    with one_sentence(NoSuchLineError):
-        found = origin(settings, identifier)
+    found = origin(settings, identifier)
     if as_json:
         print_json(found)
     else:
@@ -85,8 +84,7 @@ def why(
 
 def _show_log(day: str | None, high: bool) -> None:
     settings = active_settings()
-    with one_sentence(ValueError, code=MISUSED):
-        wanted = _day_of(day, today(settings.zone)) if day else None
+    wanted = _day_of(day, today(settings.zone)) if day else None
     found = day_log(settings, wanted)
     if found is None:
         which = f"There is no log of {wanted}" if wanted else "No day has been read yet, so there is no log"
@@ -104,7 +102,10 @@ def _show_log(day: str | None, high: bool) -> None:
 
 def _day_of(text: str, now: date) -> date:
     named = {"today": now, "yesterday": now - timedelta(days=1)}
-    return named.get(text.lower()) or parse_day(text)
+    try:
+        return named.get(text.lower()) or parse_day(text)
+    except ValueError as error:
+        raise fail(f"{error}", MISUSED) from None
 
 
 def _show_messages(identifier: str, around: int, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from memory_pipeline.actions.outcomes import stored_times
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError
 from memory_pipeline.agents.connecting import describe as describe_connections
 from memory_pipeline.agents.hooks import describe as describe_hooks
-from memory_pipeline.cli.console import MISUSED, AsJson, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import AsJson, print_json, say, say_pair
 from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
 from memory_pipeline.cli.workspace import active_settings, shown_model
@@ -41,7 +41,7 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.expiring import expiring
 from memory_pipeline.sessions.not_read import not_read
-from memory_pipeline.settings import SettingError, Settings
+from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 SECONDS = 20.0
@@ -54,8 +54,7 @@ def status(as_json: AsJson = False) -> None:
     workspace = Workspace(settings, Lake.from_settings(settings))
     lake, now = workspace.lake, datetime.now(UTC)
     catalogue = Catalogue(lake, settings)
-    with one_sentence(SettingError, code=MISUSED):
-        directories = roots(settings)
+    directories = roots(settings)
     # with a lake in a bucket, `memory admin push` publishes a file once its days are stored
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS, is_stored=not lake.storage.is_far).left
     problems = vector_problems(workspace)  # first, as missing vectors make days out of date

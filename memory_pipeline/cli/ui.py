@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memory_pipeline.cli.choosing import keep_first_session_day
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence
+from memory_pipeline.cli.console import MISUSED, err, fail
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.defs.runs import instance_of, only_one, quality_report_of
 from memory_pipeline.defs.under_way import close_dead_runs
@@ -53,7 +53,7 @@ def open(
     The page is served on this machine only, to the browser that opens the address first. It stops with Ctrl-C, or
     after an hour without a request.
     """
-    from memory_pipeline.web.server import PageServer, PortTakenError
+    from memory_pipeline.web.server import PageServer
 
     settings = active_settings()
 
@@ -62,8 +62,7 @@ def open(
             made: Report = quality_report_of(settings, instance)
             return made
 
-    with one_sentence(PortTakenError, code=MISUSED):
-        server = PageServer(settings, report, port=port)
+    server = PageServer(settings, report, port=port)
     with server:
         if browser and webbrowser.open(server.first_address):
             err.print("The page is open in your browser; Ctrl-C stops it.")

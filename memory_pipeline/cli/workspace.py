@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import memory_pipeline
-from memory_pipeline.cli.console import MISUSED, err, one_sentence
-from memory_pipeline.settings import SettingError, Settings, load_settings
+from memory_pipeline.cli.console import err
+from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.settings.marks import FORMAT, stored_format
 
 EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
@@ -32,8 +32,7 @@ def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
     if sessions:
         os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(map(str, sessions))  # made absolute by the settings
         os.environ["MEMORY_DEFAULT_SESSION_DIRS"] = "false"
-    with one_sentence(SettingError, code=MISUSED):
-        settings = load_settings()
+    settings = load_settings()
     return migrated(settings)
 
 

@@ -72,7 +72,7 @@ def test_without_a_word_it_only_says_what_it_would_take(tmp_path: Path) -> None:
 @each(
     ("call", "code", "told"),
     [
-        (["--from", "2025-03-05", "--to", "2025-03-01"], 2, "--from 2025-03-05 is after --to 2025-03-01."),
+        (["--from", "2025-03-05", "--to", "2025-03-01"], 2, "The first day, 2025-03-05, is after the last"),
         (["--from", "2125-03-01"], 1, "No day of the range has a session; sessions were found from 2025-01-30 to"),
         (["--from", "March"], 2, "'March' is not a day; write it as YYYY-MM-DD."),
         (["--json"], 2, "--json cannot ask for confirmation: add --yes."),

@@ -18,6 +18,7 @@ from memory_pipeline.cli.commands import (
     AGENTS,
     CALLED_BY_PROGRAMS,
     COMMANDS,
+    MISUSES,
     OLD_NAMES,
     REMOVED,
     function_of,
@@ -119,6 +120,12 @@ def test_old_names_take_their_old_arguments(tmp_path: Path) -> None:
         done = memory(tmp_path, *args)
         assert (done.returncode, done.stdout) == (code, ""), args
         assert said in done.stderr.splitlines()[-1]
+
+
+def test_the_errors_of_a_wrong_call_are_there_by_these_names() -> None:
+    files = Path(memory_pipeline.__file__).parent.rglob("*.py")
+    text = "\n".join(file.read_text("utf-8") for file in files)
+    assert [name for name in MISUSES if f"class {name}(MemoryPipelineError)" not in text] == []
 
 
 def test_a_form_of_the_context_is_named_once(tmp_path: Path) -> None:
