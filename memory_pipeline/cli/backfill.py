@@ -1,6 +1,5 @@
 """`memory backfill`: updates all days of a range, one month at a time, after an estimate."""
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import groupby
 from typing import Annotated
@@ -15,25 +14,10 @@ from memory_pipeline.cli.workspace import shown_model
 from memory_pipeline.defs.runs import interrupts, only_run
 from memory_pipeline.embeddings.health import vector_problems
 from memory_pipeline.lake.shared_marks import refuse_beside_a_server
-from memory_pipeline.observations.estimate import Estimate
 from memory_pipeline.planning import Stages
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The work of a backfill."""
-
-    chosen: list[date]
-    """The days of the range that have sessions or notes."""
-    left: list[date]
-    """The chosen days that are not up to date."""
-    models: list[str]
-    """The models that are used."""
-    cost: Estimate
-    """The estimate for the days that are left."""
 
 
 def backfill(
@@ -60,24 +44,24 @@ def backfill(
     settings, catalogue = sessions_of_call(sessions)
     refuse_beside_a_server(settings)
     with only_run(settings):
-        plan = make_plan(settings, catalogue, span)
-    _print(settings, catalogue, plan)
-    if plan.left:
+        chosen, left = _days_to_do(settings, catalogue, span)
+        _print_plan(settings, catalogue, chosen, left)
+    if left:
         confirm("Begin?", yes, "Nothing was run.", default=False)  # it may cost money
     with only_run(settings), interrupts() as is_pressed:
 
         def work() -> str | None:
             with running(settings, catalogue, is_pressed) as runs:
-                _run_all(runs, plan)
+                _run_by_month(runs, chosen, set(left))
             return runs.failure
 
         failure = rerun_after_repair(Workspace(settings, catalogue.lake), work)
-    report_outcome(settings, plan.chosen, began, failure, as_json=as_json)
+    report_outcome(settings, chosen, began, failure, as_json=as_json)
 
 
-def make_plan(settings: Settings, catalogue: Catalogue, span: tuple[date, date]) -> Plan:
-    """The plan of a backfill. With a model, messages are read for the estimate, and the runs need not read them again.
-    Raises `typer.Exit` if the range has no days."""
+def _days_to_do(settings: Settings, catalogue: Catalogue, span: tuple[date, date]) -> tuple[list[date], list[date]]:
+    """The days of the range that have sessions or notes, and those of them that are not up to date. Raises
+    `typer.Exit` if the range has no days."""
     chosen = days_in(catalogue, span, everything=False)
     if not chosen:
         known = catalogue.days()
@@ -86,17 +70,11 @@ def make_plan(settings: Settings, catalogue: Catalogue, span: tuple[date, date])
     vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)  # first, as it may make days out of date
     planning = Stages.from_settings(settings, catalogue, datetime.now(UTC), for_planning=True)
     with waiting("what is out of date"):
-        left = [day for day in chosen if not planning.is_current(day)]
-    models = [model for model in (settings.observer.model, settings.reflector.model) if model]
-    cost = Estimate()
-    if left and models:
-        cost = estimate_costs(Stages.from_settings(settings, catalogue, datetime.now(UTC)), left).total
-    return Plan(chosen, left, models, cost)
+        return chosen, [day for day in chosen if not planning.is_current(day)]
 
 
-def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
-    """Print the plan to stderr; stdout has the summary."""
-    chosen, left = plan.chosen, plan.left
+def _print_plan(settings: Settings, catalogue: Catalogue, chosen: list[date], left: list[date]) -> None:
+    """Print the work and its cost to stderr; stdout has the summary."""
     lines = [
         f"days        {len(chosen)} with sessions, {chosen[0]} to {chosen[-1]}; {len(chosen) - len(left)} are up to "
         f"date, {len(left) or 'none'} are left"
@@ -105,31 +83,33 @@ def _print(settings: Settings, catalogue: Catalogue, plan: Plan) -> None:
         read = [(file, day) for day in left for file in catalogue.files_of(day)]
         messages = sum(catalogue.messages_of(file, day) for file, day in read)
         lines.append(f"sessions    {len({file for file, _ in read})} files with {messages:,} messages on these days")
-        lines.append(f"models      {_models(settings, plan)}")
+        lines.append(f"models      {_describe_cost(settings, catalogue, left)}")
     for line in lines:
         err.print(line, soft_wrap=True)
     if outside := left_out(catalogue):
         err.print(outside, style="yellow", soft_wrap=True)
 
 
-def _models(settings: Settings, plan: Plan) -> str:
-    if not plan.models:
+def _describe_cost(settings: Settings, catalogue: Catalogue, left: list[date]) -> str:
+    """The models, and what they cost for these days. Messages are read for it, so the runs need not read them again."""
+    models = [model for model in (settings.observer.model, settings.reflector.model) if model]
+    if not models:
         return "none is set: no tokens, no cost"
-    cost, budget = plan.cost, f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
-    names = ", ".join(dict.fromkeys(filter(None, (shown_model(settings, model) for model in plan.models))))
+    cost = estimate_costs(Stages.from_settings(settings, catalogue, datetime.now(UTC)), left).total
+    names = ", ".join(dict.fromkeys(filter(None, (shown_model(settings, model) for model in models))))
     calls = f"{cost.calls - cost.answered:,} calls, {cost.input_tokens:,} tokens in and {cost.output_tokens:,} out"
     days = days_needed(settings, cost)
     within = "never completed" if days is None else "completed in a day"
     if days and days > 1:
         within = f"completed in {days} days, with a call on each"
     usd = f"{money(cost.cost_usd)} USD (at most {money(cost.most_usd)})"
+    budget = f"{settings.daily_budget_usd:.2f} USD and {settings.daily_budget_tokens:,} tokens a day"
     return f"{names}: {calls}, {usd}; with {budget} it is {within}"
 
 
-def _run_all(runs: Running, plan: Plan) -> None:
+def _run_by_month(runs: Running, chosen: list[date], left: set[date]) -> None:
     """Run all months, until the user, the budget of the models or a failure that affects all days ends it."""
-    left = set(plan.left)
-    for _, month in groupby(plan.chosen, key=lambda day: (day.year, day.month)):
+    for _, month in groupby(chosen, key=lambda day: (day.year, day.month)):
         days = list(month)
         with waiting("what is out of date"):
             ranges = Stages.from_settings(runs.settings, runs.catalogue, datetime.now(UTC)).runs_for(days)
@@ -143,7 +123,7 @@ def _run_all(runs: Running, plan: Plan) -> None:
             err.print(f"Run the command again to resume. {why}", style="yellow", soft_wrap=True)
             break
     runs.review()
-    runs.distil(plan.chosen)
+    runs.distil(chosen)
 
 
 def _reason_to_stop(runs: Running, failures: int) -> str:

@@ -20,7 +20,6 @@ from memory_pipeline.recall.friction import (
     list_patterns,
 )
 from memory_pipeline.scope import describe_projects
-from memory_pipeline.settings import Settings
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.sentences import clip
 
@@ -49,14 +48,13 @@ def friction(
     """
     if identifier is not None:
         if project or kind or ended:
-            raise fail(
-                "ID selects one pattern, and the other options filter the list. Use one or the other.",
-                MISUSED,
-            )
+            raise fail("ID selects one pattern, and the other options filter the list. Use one or the other.", MISUSED)
         _explain(identifier, as_json)
         return
     settings = active_settings()
-    found = list_patterns(settings, _pattern_filter(settings, project, kind, ended))
+    lake = Lake.from_settings(settings)
+    projects = [project_named(lake, name) for name in project or ()]
+    found = list_patterns(settings, PatternFilter(projects, [_kind(name) for name in kind or ()], ended))
     if as_json:
         print_json(found)
     else:
@@ -64,13 +62,6 @@ def friction(
         was_enough = (found["points"] or 0) >= found["points_needed"]
         if settings.reflector.model is None and was_enough and not ended:
             say(NO_MODEL_FOR_FRICTION, "dim")
-
-
-def _pattern_filter(
-    settings: Settings, projects: list[str] | None, kinds: list[str] | None, ended: bool
-) -> PatternFilter:
-    named = [project_named(Lake.from_settings(settings), project) for project in projects or ()]
-    return PatternFilter(named, [_kind(name) for name in kinds or ()], ended)
 
 
 def _kind(given: str) -> str:
@@ -120,7 +111,8 @@ def _facts(pattern: dict[str, Any]) -> Iterator[str]:
     yield pattern["kind_in_words"]
     if where := describe_projects(pattern["projects"]):
         yield where
-    yield f"{_times(pattern['occurrences'])} in {counted(pattern['sessions'], 'session')}"
+    times = pattern["occurrences"]
+    yield f"{'once' if times == 1 else f'{times} times'} in {counted(pattern['sessions'], 'session')}"
     if pattern["minutes"]:
         yield f"{_duration(pattern['minutes'])} lost"
     if len(counts := [week["occurrences"] for week in pattern["by_week"]]) > 1:
@@ -165,10 +157,6 @@ def _line(text: str | None, length: int | None = None) -> str:
     """The text on one line, without control and invisible characters."""
     line = one_line(text or "")
     return clip(line, length) if length else line
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
 
 
 def _duration(minutes: float) -> str:

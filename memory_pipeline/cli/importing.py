@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,7 +62,11 @@ def importing(
         raise fail(f"{unknown[0]!r}: no such source; expected one of {', '.join(SOURCES)}.", MISUSED)
     settings = settings_of_call()
     workspace = Workspace.open(settings)
-    files = _read(workspace, path, sources or list(SOURCES))
+    importer = Importer(workspace)
+    if path:
+        files = read_path(importer, path.expanduser().absolute())
+    else:
+        files = read_sources(importer, sources or list(SOURCES), Path.cwd())
     lines = [line for file in files for line in file.lines]
     found = _by_file(files, judged(workspace, lines))
     if not as_json:
@@ -85,13 +89,6 @@ def importing(
         _print_done(workspace, found)
 
 
-def _read(workspace: Workspace, path: Path | None, sources: Sequence[str]) -> list[MemoryFile]:
-    importer = Importer(workspace)
-    if path:
-        return read_path(importer, path.expanduser().absolute())
-    return read_sources(importer, sources, Path.cwd())
-
-
 def _by_file(files: Sequence[MemoryFile], found: Sequence[Judged]) -> _Found:
     rest = iter(found)
     return [(file, [next(rest) for _ in file.lines]) for file in files]
@@ -103,8 +100,9 @@ def _show(found: _Found) -> None:
             say(file.problem, "yellow")
             continue
         new, known = [one for one in lines if not one.known], Counter(one.known for one in lines if one.known)
-        counts = f"{counted(len(lines), 'line')}, {len(new)} new, {_format_known(known)}"
-        say(f"{tilde_path(file.path)}: {counts}", "bold")
+        kinds = ", ".join(f"{count} {kind}" for kind, count in known.items())
+        counts = f"{counted(len(lines), 'line')}, {len(new)} new, {known.total()} known"
+        say(f"{tilde_path(file.path)}: {counts}{f' ({kinds})' if kinds else ''}", "bold")
         for one in new[:SHOWN]:
             say(f"  {one.line.number}: {clip(one.line.text, MAX_LINE)}")
         if len(new) > SHOWN:
@@ -113,12 +111,6 @@ def _show(found: _Found) -> None:
         say("Nothing was found: no other tool has a memory on this machine, and this project has no instruction file.")
     elif not any(one for _, lines in found for one in lines if not one.known):
         say("Nothing is new.", "dim")
-
-
-def _format_known(counts: Mapping[str, int]) -> str:
-    """The number of known lines, and that of each kind."""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    return f"{sum(counts.values())} known{f' ({kinds})' if kinds else ''}"
 
 
 def _print_done(workspace: Workspace, found: _Found) -> None:

@@ -24,6 +24,7 @@ from memory_pipeline.text.hidden import plain
 COLUMNS = 60
 """Number of last days in the table of checks; the table below it counts all days."""
 DAYS_NAMED = 12
+_FOLDER = Path(__file__).parent
 _CODE = re.compile(r"`([^`]+)`")
 WIDTH, HEIGHT = 400, 150
 LEFT, RIGHT, TOP, BOTTOM = 56, 10, 10, 24
@@ -51,7 +52,7 @@ def write_report(report: Report, folder: Path) -> Path:
 
 def rendered(report: Report) -> str:
     """The page. All session text is escaped."""
-    return _templates().get_template("report.html.jinja").render(_shown(report, str))
+    return templates_in(_FOLDER).get_template("report.html.jinja").render(_shown(report, str))
 
 
 def embedded(report: Report, linked: Callable[[str], Markup]) -> Markup:
@@ -59,7 +60,7 @@ def embedded(report: Report, linked: Callable[[str], Markup]) -> Markup:
     to links."""
     names = ("report_head.html.jinja", "report_main.html.jinja")
     shown = _shown(report, linked)
-    return Markup("".join(_templates().get_template(name).render(shown) for name in names))
+    return Markup("".join(templates_in(_FOLDER).get_template(name).render(shown) for name in names))
 
 
 def _shown(report: Report, linked: Callable[[str], str]) -> dict[str, Any]:
@@ -83,21 +84,23 @@ def _shown(report: Report, linked: Callable[[str], str]) -> dict[str, Any]:
 
 
 @cache
-def _templates() -> Environment:
+def templates_in(folder: Path) -> Environment:
+    """The templates of a folder, which escape every value and remove hidden characters."""
     made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
+        lstrip_blocks=True,
         finalize=lambda value: plain(value) if type(value) is str else value,
     )
-    made.filters["code"] = _with_code
+    made.filters["code"] = with_code
     return made
 
 
-def _with_code(text: str) -> Markup:
+def with_code(text: str) -> Markup:
     """The text with code elements in place of backticks."""
-    return Markup(_CODE.sub(r"<code>\1</code>", f"{escape(text)}"))
+    return Markup(_CODE.sub(r"<code>\1</code>", f"{escape(plain(text))}"))
 
 
 def _days_of(check: Checked) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
@@ -32,23 +33,10 @@ class CardShown:
     was_put_off: bool
 
 
-@dataclass(frozen=True)
-class ReviewScreen:
-    cards: Sequence[CardShown]
-    total: int
-    """The number of pending proposals that match the filters."""
-    expiring: int
-    more: int | None
-    """The offset of the next page."""
-    projects: Mapping[str, int]
-    """The number of pending proposals by project."""
-    project: str
-    """The project that is chosen; empty for all."""
-
-
-def review_screen(session: ReviewSession, asked: Mapping[str, str]) -> ReviewScreen:
+def review_screen(session: ReviewSession, asked: Mapping[str, str]) -> dict[str, Any]:
     """The pending proposals, as many as REVIEW.md shows at once: those that expire soon, then those already in the
-    file, then the others, each best first; postponed ones come last."""
+    file, then the others, each best first; postponed ones come last. With the number of pending ones
+    by project."""
     settings, now, project = session.settings, now_utc(), asked.get("project", "")
     gone = {step.proposal_id for step in session.under_way()}
     later = {p: n for n, p in enumerate(list(session.later))}
@@ -60,22 +48,23 @@ def review_screen(session: ReviewSession, asked: Mapping[str, str]) -> ReviewScr
     start = int(asked.get("from", "0")) if asked.get("from", "0").isdecimal() else 0
     end = start + settings.pending_limit
     promoted = dict(session.cache.log().events(PROMOTED).select("proposal_id", "text").iter_rows())
-    return ReviewScreen(
-        [
-            CardShown(
-                shown,
-                expires[p := shown.card.proposal_id],
-                [promoted[old] for old in shown.row["supersedes"] or [] if old in promoted],
-                p in later,
-            )
-            for shown in session.cache.shown(rows[start:end])
-        ],
-        len(rows),
-        sum(expires[row["proposal_id"]] is not None for row in rows),
-        end if end < len(rows) else None,
-        dict(sorted(Counter(p for row in every for p in _projects(row)).items())),
-        project,
-    )
+    cards = [
+        CardShown(
+            shown,
+            expires[p := shown.card.proposal_id],
+            [promoted[old] for old in shown.row["supersedes"] or [] if old in promoted],
+            p in later,
+        )
+        for shown in session.cache.shown(rows[start:end])
+    ]
+    return {
+        "cards": cards,
+        "total": len(rows),  # that match the filter
+        "expiring": sum(expires[row["proposal_id"]] is not None for row in rows),
+        "more": end if end < len(rows) else None,  # where the next page begins
+        "projects": dict(sorted(Counter(p for row in every for p in _projects(row)).items())),
+        "project": project,
+    }
 
 
 def requested_step(session: ReviewSession, form: Mapping[str, str]) -> Step | None:

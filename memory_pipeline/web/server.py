@@ -47,7 +47,7 @@ class PageServer:
     ) -> None:
         self._silence = silence
         with ExitStack() as opened:
-            self._socket = opened.enter_context(_listening(port))
+            self._socket = opened.enter_context(listening(port))
             self.review_session = opened.enter_context(ReviewSession(settings, held_seconds=held_seconds))
             self._guard = Guard(page_app(self.review_session, report, self._watched), self._socket.getsockname()[1])
             self._ends = opened.pop_all()
@@ -95,7 +95,8 @@ class PageServer:
         watching.cancel()
 
 
-def _listening(port: int) -> socket.socket:
+def listening(port: int) -> socket.socket:
+    """A socket that listens on this port of 127.0.0.1 (0: any free one). Raises `PortTakenError`."""
     made = socket.socket()
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -146,14 +146,14 @@ def test_filters_and_order(tmp_path: Path) -> None:
     with ReviewSession(settings, held_seconds=3600) as review_session:
 
         def ids(**asked: str) -> list[str]:
-            return [each.shown.card.proposal_id for each in review_screen(review_session, asked).cards]
+            return [each.shown.card.proposal_id for each in review_screen(review_session, asked)["cards"]]
 
         first = review_screen(review_session, {})
-        assert (len(first.cards), first.total, first.more) == (4, 7, 4)
+        assert (len(first["cards"]), first["total"], first["more"]) == (4, 7, 4)
         assert set(ids()) | set(ids(**{"from": "4"})) == {*map(p, LINES), "p-20250104-009"}
         assert set(ids(project="kiln")) == {p(1), p(3), p(5), "p-20250104-009"}
         assert ids(project="sloop") == []
-        assert first.projects == {"kiln": 4, "no project": 3}
+        assert first["projects"] == {"kiln": 4, "no project": 3}
         last = ids(**{"from": "4"})[-1]
         put_off = requested_step(review_session, {"do": "later", "id": (top := ids()[0])})
         assert put_off is not None
@@ -171,7 +171,7 @@ def test_a_card_has_what_was_said_around_it_and_what_said_the_same(tmp_path: Pat
     merged = {"proposal_id": p(3), "reflection_id": again["reflection_id"], "sessions": 1, "session_ids": ["s2"]}
     put(lake, "supports", {"day": day_after(1), "said_at": now_utc(), "sources": [], **merged})
     with ReviewSession(settings, held_seconds=3600) as review_session:
-        card = next(c for c in review_screen(review_session, {}).cards if c.shown.card.proposal_id == p(3))
+        card = next(c for c in review_screen(review_session, {})["cards"] if c.shown.card.proposal_id == p(3))
     assert [turn["text"] for turn in card.shown.turns] == list(LINES.values())
     assert (card.shown.message_id, card.shown.start, card.shown.end) == ("s1-05-09:00-2", 0, len(LINES[3]))
     assert list(card.shown.said_again) == ["Do not use npm here."]
