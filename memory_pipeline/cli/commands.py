@@ -93,11 +93,10 @@ MISUSES = (
 )
 """Errors whose cause is the call or a setting, by name, as their modules are imported only when they are needed."""
 MODULES = {
-    **{"recall": "search", "why": "show", "disconnect": "connect", "open": "ui"},
-    **{"archive": "admin", "identity": "admin", "report": "admin"},
-    "import": "importing",
+    **{"backfill": "run", "recall": "search", "why": "show", "open": "ui", "disconnect": "connect"},
+    **{"remember": "proposing", "import": "proposing", "archive": "admin", "identity": "admin", "report": "admin"},
 }
-"""Modules of commands that share one, or whose name is a keyword of Python."""
+"""Modules of commands that share one."""
 
 
 class LazyGroup(TyperGroup):
@@ -139,9 +138,8 @@ class MainGroup(LazyGroup):
 
 def function_of(name: str) -> Any:
     """The function that the command calls, or that has the help of its subcommands."""
-    own = MODULES.get(name, name)
-    module = import_module(f"memory_pipeline.cli.{own}")
-    return getattr(module, name, None) or getattr(module, own)
+    module = import_module(f"memory_pipeline.cli.{MODULES.get(name, name)}")
+    return getattr(module, "import_" if name == "import" else name)
 
 
 def load_command(name: str) -> Any:

@@ -16,8 +16,7 @@ from markupsafe import Markup, escape
 from memory_pipeline.actions.outcomes import describe
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.proposals.events import APPROVED, DECISIONS, PENDING, REJECTED
-from memory_pipeline.quality.figures import Figure
-from memory_pipeline.quality.report import Report, as_json
+from memory_pipeline.quality.report import Figure, Report, as_json
 from memory_pipeline.quality.results import Checked
 from memory_pipeline.text.hidden import plain
 

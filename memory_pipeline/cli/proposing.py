@@ -1,4 +1,4 @@
-"""`memory import`: proposes lines from other tools' memories for review."""
+"""`memory remember` and `memory import`: propose lines in the user's words, and those of other tools' memories."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ import typer
 from filelock import Timeout
 
 from memory_pipeline.agents.files import tilde_path
-from memory_pipeline.cli.console import MISUSED, Yes, confirm, counted, fail, print_json, say
+from memory_pipeline.cli.console import MISUSED, AsJson, Yes, confirm, counted, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
+from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.operations.importing.files import Importer, MemoryFile
 from memory_pipeline.operations.importing.sources import SOURCES, read_path, read_sources
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
 from memory_pipeline.proposals.importing import Judged, judged, offer
+from memory_pipeline.proposals.remembering import remember as store
 from memory_pipeline.proposals.review import now_utc, reconcile
 from memory_pipeline.recall.briefing_cache import refresh_kept
+from memory_pipeline.recall.folders import place_of_folder, project_named, project_of_place
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -30,7 +33,51 @@ WAIT_SECONDS = 2.0
 _Found = list[tuple[MemoryFile, list[Judged]]]
 
 
-def importing(
+def remember(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The rule or fact, in a sentence.")],
+    section: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Section of MEMORY.md; by default chosen by the words.")
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Project that it applies to; by default that of this folder, '' for all."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Propose a line for MEMORY.md in your own words.
+
+    It becomes a proposal like any other: `memory review` decides. A line with a secret is refused, and one that is
+    pending or approved already is not added again.
+    """
+    settings = settings_of_call()
+    if not storage_of(settings).is_begun():
+        raise fail("There is no workspace yet: run `memory run` first, then repeat this command.")
+    workspace, now = Workspace.open(settings), now_utc()
+    place = place_of_folder(Path.cwd())
+    name = project_of_place(workspace.lake, place) if project is None else project_named(workspace.lake, project)
+    made = store(workspace, text, now, section=section, project=name, cwd=place.cwd)
+    is_in_review = False
+    if not made.known:
+        try:
+            reconcile(workspace, now, wait=WAIT_SECONDS)
+            is_in_review = made.proposal_id in ProposalLog(workspace.lake).standing_on(REVIEW_SURFACE)
+        except Timeout:
+            pass
+        refresh_kept(settings)
+    if as_json:
+        print_json(vars(made) | {"project": name, "is_in_review": is_in_review})
+        return
+    if made.known:
+        own = f" ({made.proposal_id})" if made.proposal_id else ""
+        say(f"Not added, because it is already {made.known}{own}: {made.text}")
+        return
+    say(f"{made.proposal_id} {made.section}{f' (project: {name})' if name else ''}", "bold")
+    say(f"  {made.text}")
+    there = f"It is in {settings.review_file}" if is_in_review else "The next run puts it into REVIEW.md"
+    say(f"{there}; `memory review --approve {made.proposal_id}` approves it now.")
+
+
+def import_(
     path: Annotated[
         Path | None,
         typer.Argument(
