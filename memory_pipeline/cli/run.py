@@ -33,8 +33,6 @@ from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
-UP_TO_DATE = "all up to date"
-
 
 def run(
     first: FIRST = None,
@@ -138,17 +136,12 @@ def _plan(settings: Settings, catalogue: Catalogue, days: Sequence[date]) -> lis
     problems = vector_problems(Workspace(settings, catalogue.lake), before_a_run=True)
     with waiting("what is out of date"):
         ranges = Stages.from_settings(settings, catalogue, datetime.now(UTC)).runs_for(days)
-    nothing = "nothing to do, but there are problems" if problems else UP_TO_DATE
-    todo = describe_ranges(ranges) if ranges else f"{nothing}."
+    nothing = "nothing to do, but there are problems" if problems else "all up to date"
+    number = sum((end - start).days + 1 for start, end in ranges)
+    todo = f"{counted(len(ranges), 'run')} over {counted(number, 'day')} to do." if ranges else f"{nothing}."
     sentence = f"{len(days)} days with sessions chosen, {todo} {left_out(catalogue)}"
     err.print(sentence.rstrip(), style="dim", soft_wrap=True)
     return ranges
-
-
-def describe_ranges(ranges: Sequence[tuple[date, date]]) -> str:
-    """The number of runs and of their days."""
-    days = sum((end - start).days + 1 for start, end in ranges)
-    return f"{counted(len(ranges), 'run')} over {counted(days, 'day')} to do."
 
 
 def _days_to_do(settings: Settings, catalogue: Catalogue, span: tuple[date, date]) -> tuple[list[date], list[date]]:

@@ -203,16 +203,13 @@ def make_figures(
         for key, title, about, check, part, whole in _OF_CHECKS
     ]
     offered = lake.read("proposals", columns=["day"]).group_by("day").len()
+    rejected = _rejected(lake, zone)
+    failed = {effect.day: effect.count(*STATES, kinds=("failure",)) for effect in effects}
     spent = lake.read("ledger").filter(~pl.col("cached").fill_null(False)).group_by("day").agg(pl.col("cost_usd").sum())
     return [
         *found,
         Figure("offered", "Lines offered", "Proposals of the day.", dict(offered.iter_rows()), ""),
-        Figure(
-            "rejected",
-            "Rejected",
-            "Share of the proposals decided on the day that a user rejected.",
-            _rejected(lake, zone),
-        ),
+        Figure("rejected", "Rejected", "Share of the proposals decided on the day that a user rejected.", rejected),
         Figure(
             "said_again",
             "Said again",
@@ -221,13 +218,7 @@ def make_figures(
             {effect.day: effect.count("approved", "offered") for effect in effects},
             "",
         ),
-        Figure(
-            "failed_again",
-            "Failed again",
-            "Failed calls with an error that was known before the day.",
-            {effect.day: effect.count(*STATES, kinds=("failure",)) for effect in effects},
-            "",
-        ),
+        Figure("failed_again", "Failed again", "Failed calls with an error that was known before the day.", failed, ""),
         Figure("money", "Money", "Cost of models.", dict(spent.iter_rows()), DOLLARS),
     ]
 

@@ -20,7 +20,6 @@ from memory_pipeline.cli.commands import (
     COMMANDS,
     MISUSES,
     OLD_NAMES,
-    REMOVED,
     function_of,
     load_command,
 )
@@ -101,13 +100,6 @@ def test_an_old_name_calls_the_new_command_and_is_not_listed() -> None:
         note = f"`memory {old}` is now `memory {new}`; the next release drops the old name.\n"
         assert done.stderr == ("" if old in CALLED_BY_PROGRAMS else note)
         assert f"  {old} " not in listed
-
-
-def test_a_removed_command_says_what_to_use_instead() -> None:
-    for name, sentence in REMOVED.items():
-        for args in ([name], ["admin", name], ["admin", name, "--yes"]):
-            done = CliRunner(env=NARROW).invoke(app, args)
-            assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"{sentence}\n"), args
 
 
 def test_old_names_take_their_old_arguments(tmp_path: Path) -> None:
