@@ -51,6 +51,8 @@ class PageServer:
             self.review_session = opened.enter_context(ReviewSession(settings, held_seconds=held_seconds))
             self._guard = Guard(page_app(self.review_session, report, self._watched), self._socket.getsockname()[1])
             self._ends = opened.pop_all()
+        self.first_address = self._guard.first_address
+        """The address with a token that one browser can use once."""
         config = uvicorn.Config(
             self._guard,
             log_level="warning",
@@ -65,11 +67,6 @@ class PageServer:
 
     def __exit__(self, *error: object) -> None:
         self._ends.close()
-
-    @property
-    def first_address(self) -> str:
-        """The address with a token that one browser can use once."""
-        return self._guard.first_address
 
     def run(self) -> bool:
         """Serve until Ctrl-C or `stop`; True if it ended because of inactivity."""
