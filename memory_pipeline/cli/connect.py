@@ -14,12 +14,7 @@ from memory_pipeline.cli.console import MISUSED, Yes, confirm, fail, say, show_c
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents
-from memory_pipeline.recall.folders import (
-    existing_folder,
-    place_of_folder,
-    places_of_project,
-    project_of_place,
-)
+from memory_pipeline.recall.folders import existing_folder, place_of_folder, places_of_project, project_of_place
 from memory_pipeline.settings import Settings
 
 

@@ -13,12 +13,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.recall.folders import project_named
-from memory_pipeline.recall.friction import (
-    PatternFilter,
-    explain_pattern,
-    is_pattern,
-    list_patterns,
-)
+from memory_pipeline.recall.friction import PatternFilter, explain_pattern, is_pattern, list_patterns
 from memory_pipeline.scope import describe_projects
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.sentences import clip

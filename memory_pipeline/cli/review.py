@@ -24,14 +24,7 @@ from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.cards import QUOTE_LENGTH, Card, cards_of
 from memory_pipeline.proposals.context import text_before
-from memory_pipeline.proposals.events import (
-    APPROVED,
-    COMMAND_SURFACE,
-    INVALID,
-    REJECTED,
-    OpenLog,
-    ProposalLog,
-)
+from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, INVALID, REJECTED, OpenLog, ProposalLog
 from memory_pipeline.proposals.outcomes import describe
 from memory_pipeline.proposals.quoted_change import shown_lines, visible
 from memory_pipeline.proposals.review import (

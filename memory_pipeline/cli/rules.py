@@ -120,10 +120,4 @@ def _data(rule: Rule, test: BackTest | None) -> dict[str, Any]:
     if rule.check is None or test is None:
         return data | dict.fromkeys(("mode", "check", "calls", "stopped")) | {"reason": rule.reason}
     stopped = [{"day": call.day, "session_id": call.session_id, "call": describe(call)} for call in test.stopped]
-    return data | {
-        "mode": rule.mode,
-        "check": rule.check.data,
-        "calls": test.calls,
-        "stopped": stopped,
-        "reason": None,
-    }
+    return data | {"mode": rule.mode, "check": rule.check.data, "calls": test.calls, "stopped": stopped, "reason": None}

@@ -107,12 +107,7 @@ def recall(
 
 
 def _ask(
-    settings: Settings,
-    query: list[str],
-    limit: int,
-    first: str | None,
-    last: str | None,
-    **names: list[str] | None,
+    settings: Settings, query: list[str], limit: int, first: str | None, last: str | None, **names: list[str] | None
 ) -> tuple[Results, Filters]:
     """The hits and the filters of the options; an invalid option or an empty query ends the command."""
     chosen = parse_filters(settings, first, last, **names)

@@ -7,17 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import (
-    FAILED,
-    Yes,
-    confirm,
-    err,
-    fail,
-    say,
-    say_pair,
-    show_change,
-    unless_unwritable,
-)
+from memory_pipeline.cli.console import FAILED, Yes, confirm, err, fail, say, say_pair, show_change, unless_unwritable
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.operations.service import Service, service_of, variables_not_carried

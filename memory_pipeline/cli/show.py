@@ -17,7 +17,6 @@ from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.recall.around import day_not_kept, messages_around
 from memory_pipeline.recall.day_log import day_log, without_fences
 from memory_pipeline.recall.folders import MAX_NAME
-from memory_pipeline.recall.origin import describe_said, is_line, origin
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.daily_log.render import optimize_for_context
 
@@ -47,7 +46,10 @@ def show(
     """
     if identifier is None or identifier.lower() in ("today", "yesterday") or _DAY.fullmatch(identifier):
         _show_log(identifier, high)
-    elif is_line(identifier):
+        return
+    from memory_pipeline.recall.origin import is_line  # imports DuckDB, which a log does not need
+
+    if is_line(identifier):
         why(identifier, as_json=as_json)
     else:
         _show_messages(identifier, around, as_json)
@@ -68,6 +70,8 @@ def why(
 
     Prints its history and every supporting message with its file and line.
     """
+    from memory_pipeline.recall.origin import is_line, origin
+
     if not is_line(identifier):
         raise fail(
             f"{identifier!r} is not the id of a line; such ids look like p-20260305-001, r-…, o-…, d-… or "
@@ -149,6 +153,8 @@ def _print_line(found: dict[str, Any]) -> None:
 
 def print_said(said: Sequence[dict[str, Any]]) -> None:
     """Print the messages behind a line."""
+    from memory_pipeline.recall.origin import describe_said
+
     if not said:
         say("\nNo message supports it.", "yellow")
     for each in said:
