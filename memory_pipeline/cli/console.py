@@ -70,9 +70,9 @@ def say(text: str, style: str = "") -> None:
     out.print(text, style=style, soft_wrap=True)
 
 
-def say_pair(name: str, value: object) -> None:
+def say_pair(name: str, value: object, style: str = "") -> None:
     """Print a name and its value."""
-    say(f"{name:<24}{value}")
+    say(f"{name:<24}{value}", style)
 
 
 def counted(number: int, noun: str) -> str:

@@ -13,7 +13,6 @@ import typer
 from memory_pipeline.cli.console import MISUSED, err, fail, print_json
 from memory_pipeline.cli.workspace import EXAMPLE_PROJECT, active_settings, migrated, settings_of_call
 from memory_pipeline.lake.opening import storage_of
-from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.briefing_cache import briefing_for
 from memory_pipeline.recall.folders import existing_folder, place_asked_for
 from memory_pipeline.recall.usage import log_use
@@ -88,9 +87,17 @@ def _brief(project: str | None, as_json: bool) -> None:
     except Exception as error:  # a failure must not prevent a session from starting
         err.print(f"No briefing: {error}", style="dim", soft_wrap=True)
         return
-    _show(settings, found, as_json)
+    if as_json:
+        names = ("project", "tokens", "left_out", "problems", "sections", "text")
+        print_json({"budget": settings.brief_tokens} | {name: getattr(found, name) for name in names})
+    elif found.text:
+        typer.echo(found.text, nl=False)
+    for problem in found.problems:
+        err.print(problem, style="dim", soft_wrap=True)
     if found.text:
         log_use(settings, "brief", project=found.project, shown=found.shown)
+    else:
+        _print_nothing_yet(settings, found.project)
 
 
 def _folder_or_place(settings: Settings, project: str | None) -> Path | Place:
@@ -102,18 +109,6 @@ def _folder_or_place(settings: Settings, project: str | None) -> Path | Place:
     from memory_pipeline.lake.store import Lake
 
     return place_asked_for(Lake.from_settings(settings), project)
-
-
-def _show(settings: Settings, found: Briefing, as_json: bool) -> None:
-    if as_json:
-        names = ("project", "tokens", "left_out", "problems", "sections", "text")
-        print_json({"budget": settings.brief_tokens} | {name: getattr(found, name) for name in names})
-    elif found.text:
-        typer.echo(found.text, nl=False)
-    for problem in found.problems:
-        err.print(problem, style="dim", soft_wrap=True)
-    if not found.text:
-        _print_nothing_yet(settings, found.project)
 
 
 def _print_nothing_yet(settings: Settings, project: str | None) -> None:

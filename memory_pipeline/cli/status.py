@@ -11,7 +11,7 @@ from memory_pipeline.actions.outcomes import stored_times
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError
 from memory_pipeline.agents.connecting import describe as describe_connections
 from memory_pipeline.agents.hooks import describe as describe_hooks
-from memory_pipeline.cli.console import AsJson, print_json, say, say_pair
+from memory_pipeline.cli.console import AsJson, print_json, say_pair
 from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
 from memory_pipeline.cli.workspace import active_settings, shown_model
@@ -212,7 +212,7 @@ def _print_reading(data: dict[str, Any]) -> None:
     if data["files_still_to_be_read"]:
         say_pair("files still to be read", f"{data['files_still_to_be_read']}; `memory run --all` reads them")
     if soon := data["deleted_soon"]:
-        say(f"{'deleted soon':<24}{soon['sentence']}; `memory run --all` reads them", "yellow")
+        say_pair("deleted soon", f"{soon['sentence']}; `memory run --all` reads them", "yellow")
     say_not_read(data)
     say_list("sessions left out", [f"{path}: {why}" for path, why in data["sessions_left_out"].items()])
     unknown = [f"{name} ×{n}" for name, n in data["unknown_record_types"].items()]
@@ -273,7 +273,7 @@ def _print_automation(data: dict[str, Any]) -> None:
 def _print_review(data: dict[str, Any]) -> None:
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
     if data["review_left"]:
-        say(f"{'':<24}{data['review_left']}", "yellow")
+        say_pair("", data["review_left"], "yellow")
     say_friction(data)
     if not data["reflector"]:
         say_pair("", NO_MODEL_FOR_FRICTION)

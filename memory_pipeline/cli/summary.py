@@ -134,11 +134,11 @@ def say_not_read(data: Mapping[str, Any]) -> None:
 def say_problems(problems: Sequence[str], set_aside: Sequence[str]) -> None:
     """Print the problems, and the quarantined damaged files."""
     for problem in problems:
-        say(f"{'problem':<24}{problem}", "yellow")
+        say_pair("problem", problem, "yellow")
     for path in set_aside:
-        say(f"{'quarantined':<24}{path}", "yellow")
+        say_pair("quarantined", path, "yellow")
     if set_aside:
-        say(f"{'':<24}It was damaged; `memory run --all` rebuilds its contents. Then delete it.", "yellow")
+        say_pair("", "It was damaged; `memory run --all` rebuilds its contents. Then delete it.", "yellow")
 
 
 def _spent(summary: dict[str, Any]) -> str:
