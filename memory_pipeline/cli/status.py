@@ -110,9 +110,12 @@ def _examination(settings: Settings) -> str | None:
     """The result of the model's examination as a sentence; None without a model."""
     if not settings.observer.model:
         return None
-    from memory_pipeline.cli.examining import examination_in_words  # needed with a model only, as it imports the client
+    from memory_pipeline.observations.examination import result_of  # needed with a model only, as it imports much
 
-    return examination_in_words(settings)
+    result = result_of(settings)
+    if result is None:
+        return "not examined: `memory setup --exam MODEL`"
+    return f"{result.sentence}. {result.reason} It is not used." if result.reason else result.sentence
 
 
 def _states(log: ProposalLog, *, fixes: bool) -> dict[str, int]:
