@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.cli.why import why
+from memory_pipeline.cli.show import why
 from memory_pipeline_tests.rows import bytes_of
 from memory_pipeline_tests.three_weeks import DAYS, FIRST_DAY, FIXTURES, ThreeWeeks, three_weeks
 from memory_pipeline_tests.three_weeks_kept import SHOWN_AT_ONCE

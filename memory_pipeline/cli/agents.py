@@ -1,25 +1,23 @@
 """`memory agents`: the agents that read the memory, and how."""
 
 from collections import Counter
-from typing import Annotated
 
 import typer
 
 from memory_pipeline.actions.outcomes import describe as describe_outcomes
 from memory_pipeline.actions.outcomes import outcomes, unheeded
 from memory_pipeline.actions.rules import RuleError
-from memory_pipeline.agents.agents import AGENTS, CannotConnectError, tilde_path
+from memory_pipeline.agents.agents import AGENTS
 from memory_pipeline.agents.connecting import describe, imported_file
 from memory_pipeline.agents.hooks import describe as describe_hooks
 from memory_pipeline.cli import commands
-from memory_pipeline.cli.console import one_sentence, print_json, say_pair
+from memory_pipeline.cli.console import AsJson, print_json, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import approved_rules
 
 SHOWN = 5
 """Number of last lines shown of the hooks' log."""
-AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 app = typer.Typer(cls=commands.LazyGroup, invoke_without_command=True, add_completion=False, rich_markup_mode=None)
 
 
@@ -33,8 +31,7 @@ def agents(context: typer.Context, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is not None:
         return
     settings = settings_of_call()
-    with one_sentence(CannotConnectError):
-        connected, hooked = describe(settings), describe_hooks(settings)
+    connected, hooked = describe(settings), describe_hooks(settings)
     state = {a.name: connected.get(a.name, "not connected" if a.is_installed else "not installed") for a in AGENTS}
     log, lake = settings.workspace / "connections" / "hooks.log", Lake.from_settings(settings)
     problems = log.read_text("utf-8", "replace").splitlines()[-SHOWN:] if log.exists() else []

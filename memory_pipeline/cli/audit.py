@@ -6,12 +6,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from memory_pipeline.cli.console import FAILED, MISUSED, fail, one_sentence, out, print_json, say
+from memory_pipeline.cli.console import FAILED, MISUSED, AsJson, counted, fail, out, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.operations.audit import CONTRADICTING, KINDS, SECRET, STALE, UNSOURCED, Audit, AuditedLine
 from memory_pipeline.operations.audit import audit as audited_file
 from memory_pipeline.operations.audit_sources import USER, Source
-from memory_pipeline.operations.memory_text import UnreadableMemoryError
 from memory_pipeline.text.sentences import clip
 
 FAILING = ",".join((SECRET, CONTRADICTING, STALE))
@@ -29,7 +28,7 @@ def audit(
             help=f"Kinds of findings that make the exit code 1, separated by commas: {', '.join(KINDS)}; or {NEVER}.",
         ),
     ] = FAILING,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a memory file against the sessions.
 
@@ -39,8 +38,7 @@ def audit(
     """
     failing = _kinds(fail_on)
     settings = settings_of_call()
-    with one_sentence(UnreadableMemoryError, code=MISUSED):
-        found = audited_file(settings, file)
+    found = audited_file(settings, file)
     if as_json:
         print_json(_fields(found, failing))
     else:
@@ -88,8 +86,7 @@ def _print(found: Audit) -> None:
         table.add_row(f"{audited.number}", clip(audited.text, MAX_LINE), _sources(audited), found_in_line)
     out.print(table)
     counts = [f"{number} {kind}" for kind in KINDS if (number := found.count(kind))]
-    lines = f"{len(found.lines)} line{'s' if len(found.lines) != 1 else ''}"
-    say(f"\n{lines} of {found.path}: {', '.join(counts) or 'clean'}.")
+    say(f"\n{counted(len(found.lines), 'line')} of {found.path}: {', '.join(counts) or 'clean'}.")
     if found.messages:
         say(f"Compared with {found.messages:,} messages up to {found.last_day}.", "dim")
     else:

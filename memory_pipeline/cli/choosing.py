@@ -1,6 +1,6 @@
 """Selection of sessions and days: options that several commands share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -9,14 +9,15 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence
+from memory_pipeline.cli.console import MISUSED, err, fail
 from memory_pipeline.cli.workspace import settings_of_call, use_examples
-from memory_pipeline.days import parse_day, today
+from memory_pipeline.days import today
 from memory_pipeline.harnesses.model import Source
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.recall.filters import parse_range
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
-from memory_pipeline.settings import SettingError, Settings, keep_first_day
+from memory_pipeline.settings import Settings, keep_first_day
 from memory_pipeline.settings.marks import keep_private, stored_first_day
 from memory_pipeline.workspace.daily_log.notes import days_with_notes
 from memory_pipeline.workspace.free_space import require_space
@@ -34,15 +35,12 @@ SESSIONS = Annotated[
 
 def span_of(first: str | None, last: str | None, everything: bool) -> tuple[date, date] | None:
     """The first and last day given; None if there are none."""
-    with one_sentence(ValueError, code=MISUSED):
-        if everything and (first or last):
-            raise ValueError("--all selects every day; remove --all, or --from and --to.")
-        if not first and not last:
-            return None
-        start, end = parse_day(first) if first else date.min, parse_day(last) if last else date.max
-        if start > end:
-            raise ValueError(f"--from {start} is after --to {end}.")
-        return start, end
+    if everything and (first or last):
+        raise fail("--all selects every day; remove --all, or --from and --to.", MISUSED)
+    if not first and not last:
+        return None
+    start, end = parse_range(first, last)
+    return start or date.min, end or date.max
 
 
 def days_in(catalogue: Catalogue, span: tuple[date, date] | None, everything: bool) -> list[date]:
@@ -63,9 +61,7 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
     If there are none and none were given, the bundled examples are used, if allowed.
     """
     settings = settings_of_call(sessions or [])
-    with one_sentence(SettingError, code=MISUSED):
-        directories = roots(settings)
-    sources = list(find_sources(directories))
+    directories, sources = session_files(settings)
     named = bool(sessions or settings.session_dirs)
     if not sources and named:
         raise fail(f"No session was found in {', '.join(map(str, directories))}.")
@@ -83,17 +79,21 @@ def sessions_of_call(sessions: list[Path] | None, *, with_examples: bool = True)
         "They are written examples, not recorded sessions, and have a workspace of their own.",
         style="yellow",
     )
-    catalogue = read_catalogue(settings, list(find_sources(roots(settings))))
+    catalogue = read_catalogue(settings, session_files(settings)[1])
     return catalogue.settings, catalogue
+
+
+def session_files(settings: Settings) -> tuple[Sequence[Path], list[Source]]:
+    """The directories of sessions and the session files in them. A wrong directory ends the command."""
+    directories = roots(settings)
+    return directories, list(find_sources(directories))
 
 
 def keep_first_session_day(settings: Settings) -> None:
     """Set the workspace's first day before Dagster creates partitions: that of the oldest session, today if there is
     none."""
     if stored_first_day(settings.workspace) is None:
-        with one_sentence(SettingError, code=MISUSED):
-            sources = list(find_sources(roots(settings)))
-        keep_first_day(read_catalogue(settings, sources).settings, ())
+        keep_first_day(read_catalogue(settings, session_files(settings)[1]).settings, ())
 
 
 def left_out(catalogue: Catalogue) -> str:

@@ -5,6 +5,7 @@ without them.
 """
 
 import gc
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from memory_pipeline.cli.console import MISUSED, err, fail
+from memory_pipeline.cli.console import FAILED, MISUSED, err, fail
+from memory_pipeline.errors import MemoryPipelineError
 
 SECTIONS = {
     "Every day": {
@@ -48,7 +50,7 @@ SECTIONS = {
     },
 }
 """The sections of `memory --help`, each command with the first line of its docstring. The command is the function
-`memory_pipeline.cli.NAME.NAME`, or the Typer `memory_pipeline.cli.NAME.app` if it has subcommands."""
+`NAME` of its module, or the module's `app` if it has subcommands."""
 COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
 AGENTS = {
     "connect": "Let an agent read the approved lines.",
@@ -80,21 +82,22 @@ OLD_NAMES = {
 """Commands of earlier versions, which work for one more release, with their replacements."""
 CALLED_BY_PROGRAMS = ("brief", "pack", "compaction")
 """Old names that users' hooks and scripts call. A program gets no note about the new name."""
-REMOVED = {
-    "batch": "`memory admin batch` was removed; `memory run` sends the requests at once, at the ordinary price.",
-    "team": "`memory admin team` was removed; `memory import` proposes the lines of another MEMORY.md.",
+MISUSES = (
+    *("SettingError", "FilterError", "QueryError", "UnknownProjectError", "OnlyReadingError", "NotRememberedError"),
+    *("CannotForgetError", "UnreadableMemoryError", "NoServiceManagerError", "PortTakenError"),
+)
+"""Errors whose cause is the call or a setting, by name, as their modules are imported only when they are needed."""
+MODULES = {
+    **{"backfill": "run", "recall": "search", "why": "show", "open": "ui", "disconnect": "connect"},
+    **{"remember": "proposing", "import": "proposing", "archive": "admin", "identity": "admin", "report": "admin"},
 }
-"""Commands of the last release that have no replacement, with the sentence that they answer for one more release."""
-MODULES = {"import": "importing"}
-"""Module names for commands whose name is a Python keyword or builtin."""
+"""Modules of commands that share one."""
 
 
 class LazyGroup(TyperGroup):
     """A group that lists placeholders and imports the module of a command when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        if args[0] in REMOVED:
-            raise fail(REMOVED[args[0]], MISUSED)
         name, command, rest = super().resolve_command(ctx, args)
         is_placeholder = name in (COMMANDS | AGENTS | ADMIN)
         return name, load_command(name) if name and command and is_placeholder else command, rest
@@ -112,6 +115,13 @@ class MainGroup(LazyGroup):
             args = [*new.split(), *args[1:]]
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Call the command. An error that a user can fix is printed as a sentence, without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except MemoryPipelineError as error:
+            raise fail(f"{error}", MISUSED if type(error).__name__ in MISUSES else FAILED) from None
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, COMMANDS))
         for title, commands in SECTIONS.items():
@@ -119,14 +129,20 @@ class MainGroup(LazyGroup):
                 formatter.write_dl([(f"{name:<{width}}", summary) for name, summary in commands.items()])
 
 
+def function_of(name: str) -> Any:
+    """The function that the command calls, or that has the help of its subcommands."""
+    module = import_module(f"memory_pipeline.cli.{MODULES.get(name, name)}")
+    return getattr(module, "import_" if name == "import" else name)
+
+
 def load_command(name: str) -> Any:
     """The command with its options."""
-    own = MODULES.get(name, name)
-    module = import_module(f"memory_pipeline.cli.{own}")
+    function = function_of(name)
     gc.enable()
-    if not hasattr(module, "app"):  # without subcommands
+    module = sys.modules[function.__module__]
+    if name in MODULES or not hasattr(module, "app"):  # without subcommands
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
-        one.command(name)(getattr(module, own))
+        one.command(name)(function)
         return typer.main.get_command(one)
     group = typer.main.get_command(module.app)
     group.name = name

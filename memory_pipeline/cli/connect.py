@@ -1,4 +1,4 @@
-"""`memory agents connect`: let an agent read the approved lines in each of its sessions."""
+"""`memory agents connect` and `disconnect`: an agent reads the approved lines in each of its sessions, or no more."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,25 +6,26 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.agents.agents import BY_NAME, Agent, CannotConnectError, agent_of, bytes_of, installed
-from memory_pipeline.agents.connecting import IMPORT, Connection, Line, connected_text, connections, imported_file
-from memory_pipeline.agents.connecting import connect as write_connection
-from memory_pipeline.cli.agent_files import show_change, unless_unwritable
-from memory_pipeline.cli.console import MISUSED, confirm, fail, one_sentence, say
+from memory_pipeline.agents import connecting
+from memory_pipeline.agents.agents import BY_NAME, Agent, CannotConnectError, agent_of, installed
+from memory_pipeline.agents.connecting import IMPORT, Connection, Line, connections, imported_file
+from memory_pipeline.agents.files import bytes_of
+from memory_pipeline.cli.console import MISUSED, Yes, confirm, fail, say, show_change, unless_unwritable
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import lines_for_agents
-from memory_pipeline.recall.folders import (
-    UnknownProjectError,
-    existing_folder,
-    place_of_folder,
-    places_of_project,
-    project_of_place,
-)
+from memory_pipeline.recall.folders import existing_folder, place_of_folder, places_of_project, project_of_place
 from memory_pipeline.settings import Settings
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-AgentName = Annotated[str, typer.Argument(metavar="AGENT", help=f"One of {', '.join(BY_NAME)}.")]
+
+def _agent_named(name: str) -> Agent:
+    try:
+        return agent_of(name)
+    except CannotConnectError as error:
+        raise fail(f"{error}", MISUSED) from None
+
+
+AgentName = Annotated[Agent, typer.Argument(metavar="AGENT", help=f"One of {', '.join(BY_NAME)}.", parser=_agent_named)]
 
 
 def connect(
@@ -43,21 +44,37 @@ def connect(
     in every session, and follow MEMORY.md. Lines of one project only go into the file of that project, with --project.
     """
     settings = settings_of_call()
-    with one_sentence(CannotConnectError, code=MISUSED):
-        named = agent_of(agent)
-    with one_sentence(CannotConnectError):
-        place = resolve_project(settings, project)
-        _connect(settings, installed(named), place, yes)
+    _connect(settings, installed(agent), _named_project(settings, project), yes)
 
 
-def resolve_project(settings: Settings, project: str | None) -> tuple[Path, str] | None:
+def disconnect(
+    agent: AgentName,
+    project: Annotated[
+        str | None, typer.Option("--project", metavar="DIR|NAME", help="Disconnect the file of this project.")
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Remove the lines from an agent's file.
+
+    Restores the file as it was before `memory agents connect`; text written around the block since is kept. Without
+    --project, only the file for all projects is changed.
+    """
+    settings = settings_of_call()
+    place = _named_project(settings, project)
+    expected = Connection.new(agent, place)
+    known = [c for c in connections(settings) if c.agent == agent.name and c.project == expected.project]
+    here = [c for c in known if place is None or Path(c.path).parent == place[0]]
+    for connection in here or [expected]:  # also if the list of connections is lost
+        _disconnect(settings, agent, connection, yes)
+
+
+def _named_project(settings: Settings, project: str | None) -> tuple[Path, str] | None:
     """The folder and the name of the project, given one of them. Raises `CannotConnectError`, and typer.Exit if it is
     neither."""
     if project is None:
         return None
     lake = Lake.from_settings(settings)
-    with one_sentence(UnknownProjectError, code=MISUSED):
-        folder = existing_folder(project) or _project_folder(lake, project)
+    folder = existing_folder(project) or _project_folder(lake, project)
     folder = folder.absolute()
     return folder, project_of_place(lake, place_of_folder(folder)) or folder.name
 
@@ -84,7 +101,7 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
                 "lines, and `memory review` approves them."
             ) from None
         old = bytes_of(path)
-        new = connected_text(settings, connection, lines, old)
+        new = connecting.connected_text(settings, connection, lines, old)
         known = connections(settings)
         _print_line_counts(settings, agent, connection, lines)
         if new == old and connection in known:
@@ -94,7 +111,7 @@ def _connect(settings: Settings, agent: Agent, place: tuple[Path, str] | None, y
         if place and (place[0] / ".git").exists() and path.parent == place[0]:
             say(f"It is in a repository: do not commit {path.name} if the lines are private.", "yellow")
         confirm("Apply this change?", yes)
-        write_connection(settings, connection, lines)
+        connecting.connect(settings, connection, lines)
     say(f"{agent.title} reads the lines from its next session on; `memory agents disconnect {agent.name}` undoes it.")
 
 
@@ -110,3 +127,22 @@ def _print_line_counts(settings: Settings, agent: Agent, connection: Connection,
             f"{other} apply elsewhere: `memory agents connect {agent.name}` is for lines of every project, `--project "
             f"DIR` for those of one; `memory agents hooks install {agent.name}` gives each session its own."
         )
+
+
+def _disconnect(settings: Settings, agent: Agent, connection: Connection, yes: bool) -> None:
+    path = Path(connection.path)
+    known = connections(settings)
+    with unless_unwritable(path):
+        old = bytes_of(path)
+        new = old if old is None else connecting.disconnected_text(connection, old)
+        if new == old and connection not in known:
+            say(f"{agent.title} is not connected: {path} has no lines of memory_pipeline.")
+            return
+        if connecting.is_shared(known, connection):
+            others = ", ".join(c.agent for c in known if c.path == connection.path and c.agent != agent.name)
+            say(f"{path} is unchanged, because {others} also reads it.")
+        elif new != old:
+            show_change(path, old, new)
+            confirm("Apply this change?", yes)
+        connecting.disconnect(settings, connection)
+    say(f"{agent.title} is no longer connected.")

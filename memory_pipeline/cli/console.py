@@ -5,7 +5,8 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -48,6 +49,9 @@ err = _SafeConsole(stderr=True)
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 """Exit codes: failure; an invalid call or setting; interruption by the user, as in shells."""
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
 
 def print_json(data: Any) -> None:
     """Print JSON to stdout, without colour or wrapping; dates as text."""
@@ -66,9 +70,14 @@ def say(text: str, style: str = "") -> None:
     out.print(text, style=style, soft_wrap=True)
 
 
-def say_pair(name: str, value: object) -> None:
+def say_pair(name: str, value: object, style: str = "") -> None:
     """Print a name and its value."""
-    say(f"{name:<24}{value}")
+    say(f"{name:<24}{value}", style)
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with the noun in singular or plural."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def confirm(question: str, yes: bool, declined: str = "Nothing was changed.", *, default: bool = True) -> None:
@@ -82,10 +91,30 @@ def confirm(question: str, yes: bool, declined: str = "Nothing was changed.", *,
         raise typer.Exit
 
 
+def show_change(path: Path, old: bytes | None, new: bytes | None) -> None:
+    """Print the path, the kind of change and a diff."""
+    from difflib import unified_diff
+
+    became = "new file" if old is None else "deleted, as it did not exist before" if new is None else "changed"
+    say(f"{path} ({became})", "bold")
+    for line in list(unified_diff(_lines(old), _lines(new), n=2, lineterm=""))[2:]:
+        say(f"  {line}", "green" if line.startswith("+") else "red" if line.startswith("-") else "dim")
+
+
+def _lines(data: bytes | None) -> list[str]:
+    from memory_pipeline.markdown.safe_write import decode
+
+    text = decode(data or b"").encode("utf-8", "replace").decode()
+    return text.replace("\r\n", "\n").split("\n") if text else []
+
+
 @contextmanager
-def one_sentence(*errors: type[Exception], code: int = FAILED) -> Iterator[None]:
-    """Report these errors, which the user can fix, without a traceback."""
+def unless_unwritable(path: Path) -> Iterator[None]:
+    """Report a file that cannot be read or written, which the user has to fix."""
     try:
         yield
-    except errors as error:
-        raise fail(str(error), code) from None
+    except OSError as error:
+        why = (error.strerror or "cannot be used").lower()
+        named = Path(error.filename or path)
+        where = path if named.parent == path.parent else named  # not the temporary file next to it
+        raise fail(f"{where}: {why}. {path} was not changed; fix that and run it again.") from None

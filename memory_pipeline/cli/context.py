@@ -10,12 +10,11 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json
+from memory_pipeline.cli.console import MISUSED, err, fail, print_json
 from memory_pipeline.cli.workspace import EXAMPLE_PROJECT, active_settings, migrated, settings_of_call
 from memory_pipeline.lake.opening import storage_of
-from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.briefing_cache import briefing_for
-from memory_pipeline.recall.folders import UnknownProjectError, existing_folder, place_asked_for
+from memory_pipeline.recall.folders import existing_folder, place_asked_for
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.sessions.projects import Place
 from memory_pipeline.settings import Settings, load_settings
@@ -63,7 +62,9 @@ def context(
     rebuilt; stderr says when and why. --compaction summarises one session from its file alone, without a model.
     """
     named = session or session_option
-    if not named and _may_be_examples(project) and active_settings().shows_examples:
+    # hooks name a folder, and programs have no terminal: an agent must not follow the rules of the examples
+    may_be_examples = err.is_terminal if project is None else existing_folder(project) is None
+    if not named and may_be_examples and active_settings().shows_examples:
         project = project or EXAMPLE_PROJECT
     if pack and compaction:
         raise fail("--pack and --compaction exclude each other.", MISUSED)
@@ -79,12 +80,6 @@ def context(
         _brief(project, as_json)
 
 
-def _may_be_examples(project: str | None) -> bool:
-    """Whether the examples may stand in for sessions. Hooks name a folder, and programs have no terminal: an agent must
-    not follow the rules of the examples."""
-    return err.is_terminal if project is None else existing_folder(project) is None
-
-
 def _brief(project: str | None, as_json: bool) -> None:
     try:
         settings = migrated(load_settings())
@@ -92,9 +87,17 @@ def _brief(project: str | None, as_json: bool) -> None:
     except Exception as error:  # a failure must not prevent a session from starting
         err.print(f"No briefing: {error}", style="dim", soft_wrap=True)
         return
-    _show(settings, found, as_json)
+    if as_json:
+        names = ("project", "tokens", "left_out", "problems", "sections", "text")
+        print_json({"budget": settings.brief_tokens} | {name: getattr(found, name) for name in names})
+    elif found.text:
+        typer.echo(found.text, nl=False)
+    for problem in found.problems:
+        err.print(problem, style="dim", soft_wrap=True)
     if found.text:
         log_use(settings, "brief", project=found.project, shown=found.shown)
+    else:
+        _print_nothing_yet(settings, found.project)
 
 
 def _folder_or_place(settings: Settings, project: str | None) -> Path | Place:
@@ -108,44 +111,20 @@ def _folder_or_place(settings: Settings, project: str | None) -> Path | Place:
     return place_asked_for(Lake.from_settings(settings), project)
 
 
-def _show(settings: Settings, found: Briefing, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {
-                "project": found.project,
-                "tokens": found.tokens,
-                "budget": settings.brief_tokens,
-                "left_out": found.left_out,
-                "problems": found.problems,
-                "sections": found.sections,
-                "text": found.text,
-            }
-        )
-    elif found.text:
-        typer.echo(found.text, nl=False)
-    for problem in found.problems:
-        err.print(problem, style="dim", soft_wrap=True)
-    if not found.text:
-        _print_nothing_yet(settings, found.project)
-
-
 def _print_nothing_yet(settings: Settings, project: str | None) -> None:
     of = f" about {project}" if project and storage_of(settings).is_begun() else ""
     err.print(f"Nothing is remembered{of} yet; `memory run` reads your sessions.", style="dim", soft_wrap=True)
 
 
 def _pack(project: str | None, session: str | None, rebuild: bool, catch_up: bool, as_json: bool) -> None:
-    from memory_pipeline.harnesses.model import NotASessionError
     from memory_pipeline.lake.store import Lake
     from memory_pipeline.recall.compaction import session_source
     from memory_pipeline.recall.context_pack import context_pack
 
     settings = settings_of_call()
-    with one_sentence(UnknownProjectError, code=MISUSED):
-        where = Path.cwd() if project is None else place_asked_for(Lake.from_settings(settings), project)
-    with one_sentence(NotASessionError):
-        path = Path(session_source(settings, session).path) if session else None
-        found = context_pack(settings, where, path, rebuild=rebuild, catch_up=catch_up)
+    where = Path.cwd() if project is None else place_asked_for(Lake.from_settings(settings), project)
+    path = Path(session_source(settings, session).path) if session else None
+    found = context_pack(settings, where, path, rebuild=rebuild, catch_up=catch_up)
     if as_json:
         print_json(
             {

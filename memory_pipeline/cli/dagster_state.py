@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import memory_pipeline
@@ -30,9 +29,11 @@ def dagster_state(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
     """
     if not (settings.dagster_home / "dagster.yaml").exists():
         return dict(NOTHING)
-    before = _fingerprint(settings, days)
-    if (stored := _stored(settings)) and stored.pop("fingerprint") == before:
-        return stored
+    file, before = settings.dagster_home / "status.json", _fingerprint(settings, days)
+    with suppress(OSError, ValueError, TypeError, KeyError):  # not stored yet, or damaged
+        stored = dict(json.loads(file.read_bytes()))
+        if stored.pop("fingerprint") == before:
+            return stored
     from memory_pipeline.defs.runs import DamagedInstanceError, automation_of, check_results, instance_of
     from memory_pipeline.settings.dagster_record import RecordMisconfiguredError, RecordUnavailableError
 
@@ -50,26 +51,10 @@ def dagster_state(settings: Settings, days: Sequence[date]) -> dict[str, Any]:
     }
     is_in_files = not names_postgres(settings) and (settings.dagster_home / _DATABASES[0]).exists()
     if is_in_files and not known.is_on and _fingerprint(settings, days) == before:
-        _store(settings, found | {"fingerprint": before})
+        with suppress(OSError, ChangedMeanwhileError):  # a full disk, or another `memory status`
+            old = file.read_bytes() if file.exists() else None
+            write_atomically(file, json.dumps(found | {"fingerprint": before}).encode(), expected=old, backups=None)
     return found
-
-
-def _file(settings: Settings) -> Path:
-    return settings.dagster_home / "status.json"
-
-
-def _stored(settings: Settings) -> dict[str, Any] | None:
-    try:
-        return dict(json.loads(_file(settings).read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def _store(settings: Settings, found: Mapping[str, Any]) -> None:
-    path = _file(settings)
-    with suppress(OSError, ChangedMeanwhileError):  # a full disk, or another `memory status`
-        before = path.read_bytes() if path.exists() else None
-        write_atomically(path, json.dumps(found).encode(), expected=before, backups=None)
 
 
 def _fingerprint(settings: Settings, days: Sequence[date]) -> str:

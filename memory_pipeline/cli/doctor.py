@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import FAILED, err, print_json, say
+from memory_pipeline.cli.console import FAILED, AsJson, err, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.operations.doctor import OK, PROBLEM, WARNING, Automation, Finding, examine, mend
 from memory_pipeline.settings import Settings, named_workspace
@@ -15,7 +15,7 @@ STYLES = {OK: "green", WARNING: "yellow", PROBLEM: "red"}
 
 def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Apply the fixes that are safe, then check again.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check the workspace and suggest fixes.
 
@@ -33,7 +33,7 @@ def doctor(
     if mended:
         found = _examined(settings)
     if as_json:
-        rows = [{"about": f.about, "level": f.level, "said": f.said, "fix": f.fix} for f in found]
+        rows = [{name: getattr(f, name) for name in ("about", "level", "said", "fix")} for f in found]
         print_json({"findings": rows, "mended": [f"{f.about}: {f.said}" for f in mended]})
     else:
         for finding in mended:

@@ -1,29 +1,45 @@
-"""`memory run --estimate`: the cost of observing, reflecting and finding friction with the configured models."""
+"""Estimates of cost: of a run (`memory run --estimate`), and of a day and the backlog with a model (`memory setup`)."""
+
+from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
-from memory_pipeline.cli.choosing import days_in, progress, sessions_of_call, span_of
+from memory_pipeline.cli.choosing import (
+    RECENT_DAYS,
+    days_in,
+    progress,
+    read_catalogue,
+    session_files,
+    sessions_of_call,
+    span_of,
+)
 from memory_pipeline.cli.console import out, print_json, say
 from memory_pipeline.cli.workspace import shown_model
 from memory_pipeline.days import today
 from memory_pipeline.defs.runs import only_run
+from memory_pipeline.errors import TryAgainLaterError
 from memory_pipeline.friction.estimate import estimate_friction
+from memory_pipeline.llm.config import observer_model
+from memory_pipeline.llm.ledger import cost_of
 from memory_pipeline.observations.estimate import Estimate, estimate_day
+from memory_pipeline.observations.examination import result_of
 from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
 from memory_pipeline.reflections.estimate import estimate_pool, estimate_reflections
-from memory_pipeline.settings import Settings
+from memory_pipeline.settings import ObserverSettings, Settings
+from memory_pipeline.settings.extras import is_installed
 from memory_pipeline.stages import bring_up_to_date, is_current
 
 OBSERVING, REFLECTING, POOLING = "observations", "reflections", "pool_reflections"
 FRICTION = "friction_clusters"
+NOBODY = "nobody {prompt}"
+"""A model that is never called, for counting the tokens that any model would take."""
 ByDay = dict[date, Estimate]
 
 
@@ -37,7 +53,7 @@ class Costs:
     @property
     def total(self) -> Estimate:
         """The sum for a run, without the pool."""
-        return sum((_sum(by_day) for by_day in self.by_stage.values()), Estimate())
+        return _sum(self.days())
 
     @property
     def stages(self) -> dict[str, Estimate]:
@@ -61,7 +77,19 @@ def print_estimate(
     with only_run(settings):
         stages = Stages.from_settings(settings, catalogue, datetime.now(UTC))
         costs = estimate_costs(stages, days_in(catalogue, span, everything))
-    print_json(_as_json(settings, costs)) if as_json else _print(settings, costs)
+    if not as_json:
+        _print(settings, costs)
+        return
+    print_json(
+        {
+            "model": shown_model(settings, settings.observer.model),
+            "reflector_model": shown_model(settings, settings.reflector.model),
+            "total": vars(costs.total),
+            "stages": {name: vars(estimated) for name, estimated in costs.stages.items()},
+            "days_needed": days_needed(settings, costs.total),
+            "days": {str(day): vars(estimated) for day, estimated in costs.days().items() if estimated.calls},
+        }
+    )
 
 
 def estimate_costs(stages: Stages, days: list[date]) -> Costs:
@@ -95,17 +123,6 @@ def days_needed(settings: Settings, total: Estimate) -> int | None:
     return math.ceil(max(needed / budget if budget else 0.0 for needed, budget in asked))
 
 
-def _as_json(settings: Settings, costs: Costs) -> dict[str, Any]:
-    return {
-        "model": shown_model(settings, settings.observer.model),
-        "reflector_model": shown_model(settings, settings.reflector.model),
-        "total": vars(costs.total),
-        "stages": {name: vars(estimated) for name, estimated in costs.stages.items()},
-        "days_needed": days_needed(settings, costs.total),
-        "days": {str(day): vars(estimated) for day, estimated in costs.days().items() if estimated.calls},
-    }
-
-
 def duration(seconds: float) -> str:
     """A duration in words, rounded to minutes or hours."""
     if seconds < 90:
@@ -113,16 +130,21 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / 60)} minutes" if seconds < 5_400 else f"{seconds / 3_600:.0f} hours"
 
 
+def money(usd: float | None) -> str:
+    return "unknown" if usd is None else f"{usd:.2f}"
+
+
 def _print(settings: Settings, costs: Costs) -> None:
     models = {OBSERVING: settings.observer.model, REFLECTING: settings.reflector.model}
-    for (stage, model), role in zip(models.items(), ("OBSERVER", "REFLECTOR"), strict=True):
+    roles = {OBSERVING: "OBSERVER", REFLECTING: "REFLECTOR"}
+    for stage, model in models.items():
         if not model:
-            say(f"No model is set for {stage} ({role}_MODEL): quotes, at no cost.")
+            say(f"No model is set for {stage} ({roles[stage]}_MODEL): quotes, at no cost.")
     say("Distillations are made without a model and cost nothing.")
     if not any(models.values()):
         return
     asking = models | {FRICTION: settings.reflector.model}
-    _table({stage: costs.by_stage[stage] for stage, model in asking.items() if model}, costs)
+    _print_table({stage: costs.by_stage[stage] for stage, model in asking.items() if model}, costs)
     named = "; ".join(f"{stage}: {shown_model(settings, model)}" for stage, model in models.items() if model)
     say(f"Models: {named}. No model was called. Tokens are estimates; repairs and retries are extra.")
     if settings.reflector.model:
@@ -130,7 +152,7 @@ def _print(settings: Settings, costs: Costs) -> None:
             "Reflections on days without observations are estimated from their windows, friction from typed messages. "
             "The pool is only reflected on by hand and is not in the sum."
         )
-    for stage, role in ((OBSERVING, "OBSERVER"), (REFLECTING, "REFLECTOR")):
+    for stage, role in roles.items():
         if costs.stages[stage].cost_usd is None:
             say(
                 f"The price of the model for {stage} is not known; {role}_PRICE sets it, in USD per million tokens in "
@@ -141,7 +163,7 @@ def _print(settings: Settings, costs: Costs) -> None:
     say(f"With a budget of {budget} it {'never completes' if days is None else f'takes {days} day(s) of running'}.")
 
 
-def _table(by_stage: dict[str, ByDay], costs: Costs) -> None:
+def _print_table(by_stage: dict[str, ByDay], costs: Costs) -> None:
     table = Table("stage", "windows", "calls", "answered already", "tokens in", "tokens out", "USD", "at most")
     rows = [(stage, _sum(by_day)) for stage, by_day in by_stage.items()]
     rows.append(("a run", costs.total))
@@ -153,5 +175,82 @@ def _table(by_stage: dict[str, ByDay], costs: Costs) -> None:
     out.print(table)
 
 
-def money(usd: float | None) -> str:
-    return "unknown" if usd is None else f"{usd:.2f}"
+@dataclass(frozen=True)
+class Outlook:
+    """The tokens of observing a day and the backlog, with any model."""
+
+    day: Estimate
+    """The mean of the days considered."""
+    looked_at: int
+    days: int
+    """Days with sessions."""
+
+    @property
+    def backlog(self) -> Estimate:
+        return _times(self.day, self.days)
+
+    def tokens(self) -> str:
+        """One sentence on the tokens of a day and of the backlog."""
+        day, backlog = self.day, self.backlog
+        exact = "" if self.looked_at == self.days else f", by the last {self.looked_at} of them"
+        return (
+            f"{self.days} days have sessions. One takes about {day.input_tokens:,} tokens in and {day.output_tokens:,} "
+            f"out, all of them {backlog.input_tokens:,} and {backlog.output_tokens:,}{exact}."
+        )
+
+    def time(self, tokens_per_second: float) -> str:
+        """The time that a model of this speed takes for a day and for the backlog, with sequential requests."""
+        totals = (found.input_tokens + found.output_tokens for found in (self.day, self.backlog))
+        day, backlog = (duration(total / tokens_per_second) for total in totals)
+        return f"at this speed a day takes about {day}, all days {backlog}"
+
+    def cost(self, settings: Settings) -> str:
+        """The cost of a day and of the backlog with the model of these settings, and their time if it was examined."""
+        day, backlog = (_priced(settings, found) for found in (self.day, self.backlog))
+        parts = [f"a day: {_usd(day.cost_usd)}", f"all days: {_usd(backlog.cost_usd)}"]
+        needed = days_needed(settings, backlog)
+        if needed is None:
+            parts.append("never within the daily budget")
+        elif needed > 1:
+            parts.append(f"within the daily budget over {needed} days")
+        result = result_of(settings)
+        if result and result.tokens_per_second:
+            parts.append(self.time(result.tokens_per_second))
+        return "; ".join(parts)
+
+
+def estimate_outlook(settings: Settings) -> Outlook | str:
+    """The outlook, or a sentence why there is none. Messages are stored, so the next run need not read them again."""
+    _, sources = session_files(settings)
+    if not sources:
+        return "No session of a coding agent was found yet, so the cost of observing is unknown."
+    try:
+        with only_run(settings):
+            catalogue = read_catalogue(settings, sources)
+            days = catalogue.days()
+            if not days:
+                return "No session is on a day that is kept, so the cost of observing is unknown."
+            probe = catalogue.settings.model_copy(update={"observer": ObserverSettings(model=NOBODY)})
+            recent = days[-RECENT_DAYS:]
+            costs = estimate_costs(Stages.from_settings(probe, catalogue, datetime.now(UTC)), recent)
+    except TryAgainLaterError as busy:
+        return f"The cost of observing is unknown now: {busy}"
+    return Outlook(_times(costs.stages[OBSERVING], 1 / len(recent)), len(recent), len(days))
+
+
+def _usd(usd: float | None) -> str:
+    if usd is None:
+        return "price not known"
+    return "less than 0.01 USD" if 0 < usd < 0.01 else f"{money(usd)} USD"
+
+
+def _times(estimate: Estimate, factor: float) -> Estimate:
+    counts = ("windows", "calls", "input_tokens", "output_tokens")
+    return Estimate(**{name: round(getattr(estimate, name) * factor) for name in counts}, cost_usd=None, most_usd=None)
+
+
+def _priced(settings: Settings, estimate: Estimate) -> Estimate:
+    config = observer_model(settings)
+    if config is None or not (config.is_command or config.price or is_installed("models")):
+        return estimate
+    return replace(estimate, cost_usd=cost_of(config, estimate.input_tokens, estimate.output_tokens))

@@ -80,14 +80,6 @@ def examine_before_a_run(settings: Settings, *, as_json: bool) -> None:
         )
 
 
-def examination_in_words(settings: Settings) -> str:
-    """The result of the configured model's examination as a sentence."""
-    result = result_of(settings)
-    if result is None:
-        return "not examined: `memory setup --exam MODEL`"
-    return f"{result.sentence}. {result.reason} It is not used." if result.reason else result.sentence
-
-
 def try_model(settings: Settings) -> Trial:
     """Send the example to the observer's model of these settings. The cost goes into their ledger; nothing else is
     stored."""

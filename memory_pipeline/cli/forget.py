@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import MISUSED, counted, err, fail, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.operations.forgetting.changes import BY_HAND, Found
 from memory_pipeline.operations.forgetting.forget import forget as take_out
 from memory_pipeline.operations.forgetting.forget import left, look, now_utc, unfinished
-from memory_pipeline.operations.forgetting.request import CannotForgetError, ForgetRequest
+from memory_pipeline.operations.forgetting.request import ForgetRequest
 from memory_pipeline.redaction.forgotten import MESSAGE, SESSION
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.sentences import clip
@@ -27,17 +27,13 @@ def forget(
         str | None,
         typer.Argument(
             metavar="SESSION|ID|TEXT",
-            help=(
-                "A session, the id of a message or of a line (p-…, o-…, f-…), or a phrase; without it, an "
-                "interrupted call is resumed."
-            ),
+            help="A session, the id of a message or of a line (p-…, o-…, f-…), or a phrase; without it, an "
+            "interrupted call is resumed.",
         ),
     ] = None,
     yes: Annotated[
         bool,
-        typer.Option(
-            "--yes", help=("Do not ask for confirmation. Lines that you wrote stay unless --by-hand is given.")
-        ),
+        typer.Option("--yes", help="Do not ask for confirmation. Lines that you wrote stay unless --by-hand is given."),
     ] = False,
     by_hand: Annotated[
         bool, typer.Option("--by-hand", help="Also delete lines that you wrote in MEMORY.md and the logs.")
@@ -56,50 +52,36 @@ def forget(
             MISUSED,
         )
     settings = active_settings()
-    name = named or ""
     if not storage_of(settings).is_begun():
         raise fail("There is no workspace yet: `memory run` creates it.")
     if dry_run:
-        with one_sentence(CannotForgetError, code=MISUSED):
-            request, found = look(settings, name, by_hand=by_hand)
+        request, found = look(settings, named or "", by_hand=by_hand)
         _show(request, found, as_json=as_json, state="would be forgotten")
         return
     from memory_pipeline.defs.runs import only_run
 
-    with only_run(settings), one_sentence(CannotForgetError, code=MISUSED):
+    with only_run(settings):
         _refuse_other_runs(settings)
         finished = _finish(settings)
-        if named is None and not finished:
-            raise fail("Nothing to forget was given: name a session, an id or a phrase.", MISUSED)
         if named is not None:
-            _forget(settings, name, yes=yes, by_hand=by_hand, as_json=as_json)
+            _forget(settings, named, yes=yes, by_hand=by_hand, as_json=as_json)
+        elif not finished:
+            raise fail("Nothing to forget was given: name a session, an id or a phrase.", MISUSED)
 
 
 def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json: bool) -> None:
-    from memory_pipeline.proposals.review import reconcile
-    from memory_pipeline.workspace.workspace import Workspace
-
-    def read_decisions() -> None:
-        """Store the decisions marked in REVIEW.md, which are searched too."""
-        reconcile(Workspace.open(settings), now_utc())
-
-    read_decisions()
-    request, found = look(settings, name, by_hand=by_hand)
-    if not _exists(request, found):
+    request, found = _look(settings, name, by_hand)
+    if request.phrases and not (request.sessions or found):
         if as_json:
             _show(request, found, as_json=True, state="nothing")
         else:
             say("Nothing stored contains it.")
-        if request.phrases and not any(one.place == BY_HAND for one in found):
-            return
+        return
     if not as_json:
         _show(request, found, as_json=False, state="is to be forgotten")
     if not yes:
         typer.confirm("Delete it permanently?", abort=True)
-        if not by_hand and any(one.place == BY_HAND for one in found):
-            by_hand = typer.confirm("Also delete the lines that you wrote yourself?", default=False)
-        read_decisions()  # marks made during the question
-        request, found = look(settings, name, by_hand=by_hand)
+        request, found = _look(settings, name, by_hand)
     take_out(settings, request, now_utc())
     rest = left(settings, request)
     if as_json:
@@ -108,6 +90,15 @@ def _forget(settings: Settings, name: str, *, yes: bool, by_hand: bool, as_json:
         _print_done(request, rest)
     if rest:
         raise fail(f"{len(rest)} places still hold it: " + "; ".join(sorted({one.place for one in rest})))
+
+
+def _look(settings: Settings, name: str, by_hand: bool) -> tuple[ForgetRequest, list[Found]]:
+    """The request and what it would delete, after storing the decisions marked in REVIEW.md, which are searched too."""
+    from memory_pipeline.proposals.review import reconcile
+    from memory_pipeline.workspace.workspace import Workspace
+
+    reconcile(Workspace.open(settings), now_utc())
+    return look(settings, name, by_hand=by_hand)
 
 
 def _finish(settings: Settings) -> bool:
@@ -130,10 +121,6 @@ def _refuse_other_runs(settings: Settings) -> None:
         running = unfinished_runs(instance)
     if running:
         raise fail(f"A run works on {settings.workspace} ({running[0].job_name}); wait for it to end, then forget.")
-
-
-def _exists(request: ForgetRequest, found: list[Found]) -> bool:
-    return bool(request.sessions) or any(one.place != BY_HAND for one in found)
 
 
 def _show(
@@ -170,7 +157,7 @@ def _print_done(request: ForgetRequest, rest: list[Found]) -> None:
         say("Forgotten. A second search of the workspace found nothing.", "green")
     if request.days:
         say(
-            f"Everything else of {len(request.days)} {'day' if len(request.days) == 1 else 'days'} is rebuilt by "
+            f"Everything else of {counted(len(request.days), 'day')} is rebuilt by "
             f"`memory run --from {min(request.days)} --to {max(request.days)}`."
         )
     say(

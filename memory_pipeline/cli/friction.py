@@ -5,20 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
-from memory_pipeline.cli.why import print_said
+from memory_pipeline.cli.console import MISUSED, AsJson, counted, fail, print_json, say
+from memory_pipeline.cli.show import print_said
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.friction.active import KINDS, sparkline
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.config import NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.recall.folders import UnknownProjectError, project_named
-from memory_pipeline.recall.friction import (
-    NoSuchPatternError,
-    explain_pattern,
-    is_pattern,
-    list_patterns,
-)
+from memory_pipeline.recall.folders import project_named
+from memory_pipeline.recall.friction import explain_pattern, is_pattern, list_patterns
 from memory_pipeline.scope import describe_projects
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline.text.sentences import clip
@@ -39,7 +34,7 @@ def friction(
         list[str] | None, typer.Option(help="Only this kind, such as missing_skill; may be repeated.", metavar="NAME")
     ] = None,
     ended: Annotated[bool, typer.Option("--ended", help="Patterns that have ended instead of active ones.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List recurring problems and the changes that would end them.
 
@@ -48,15 +43,12 @@ def friction(
     """
     if identifier is not None:
         if project or kind or ended:
-            raise fail(
-                "ID selects one pattern, and the other options filter the list. Use one or the other.",
-                MISUSED,
-            )
+            raise fail("ID selects one pattern, and the other options filter the list. Use one or the other.", MISUSED)
         _explain(identifier, as_json)
         return
     settings = active_settings()
-    with one_sentence(UnknownProjectError, code=MISUSED):
-        projects = [project_named(Lake.from_settings(settings), name) for name in project or ()]
+    lake = Lake.from_settings(settings)
+    projects = [project_named(lake, name) for name in project or ()]
     found = list_patterns(settings, projects, [_kind(name) for name in kind or ()], is_ended=ended)
     if as_json:
         print_json(found)
@@ -87,8 +79,7 @@ def _explain(identifier: str, as_json: bool) -> None:
             MISUSED,
         )
     settings = active_settings()
-    with one_sentence(NoSuchPatternError):
-        found = explain_pattern(settings, identifier)
+    found = explain_pattern(settings, identifier)
     if as_json:
         print_json(found)
     else:
@@ -104,7 +95,7 @@ def _print_list(found: dict[str, Any], ended: bool) -> None:
     if found["why"]:
         say(found["why"])
     if number := len(found["patterns"]):
-        patterns = f"{number} pattern{'s' if number != 1 else ''}"
+        patterns = counted(number, "pattern")
         window = f"in {found['points']} indexed texts of the {found['lookback_days']} days to"
         looked = f"{patterns} that ended by" if ended else f"{patterns} {window}"
         say(f"\n{looked} {found['day']}; `memory friction ID` explains one.")
@@ -115,7 +106,8 @@ def _facts(pattern: dict[str, Any]) -> Iterator[str]:
     yield pattern["kind_in_words"]
     if where := describe_projects(pattern["projects"]):
         yield where
-    yield f"{_times(pattern['occurrences'])} in {_sessions(pattern['sessions'])}"
+    times = pattern["occurrences"]
+    yield f"{'once' if times == 1 else f'{times} times'} in {counted(pattern['sessions'], 'session')}"
     if pattern["minutes"]:
         yield f"{_duration(pattern['minutes'])} lost"
     if len(counts := [week["occurrences"] for week in pattern["by_week"]]) > 1:
@@ -160,14 +152,6 @@ def _line(text: str | None, length: int | None = None) -> str:
     """The text on one line, without control and invisible characters."""
     line = one_line(text or "")
     return clip(line, length) if length else line
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
-
-
-def _sessions(number: int) -> str:
-    return f"{number} session{'s' if number != 1 else ''}"
 
 
 def _duration(minutes: float) -> str:

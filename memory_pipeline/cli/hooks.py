@@ -6,14 +6,12 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.actions.files import has_hooks, remove_files
-from memory_pipeline.actions.rules import RuleError
-from memory_pipeline.agents.agents import CannotConnectError, agent_of, bytes_of, installed
-from memory_pipeline.agents.hooks import hooked, hooks_file, removed, with_hooks
-from memory_pipeline.agents.hooks import install as write_hooks
-from memory_pipeline.agents.hooks import remove as remove_hooks
-from memory_pipeline.cli.agent_files import show_change, unless_unwritable
-from memory_pipeline.cli.connect import AgentName, Yes
-from memory_pipeline.cli.console import MISUSED, confirm, one_sentence, say
+from memory_pipeline.agents import hooks as agent_hooks
+from memory_pipeline.agents.agents import installed
+from memory_pipeline.agents.files import bytes_of
+from memory_pipeline.agents.hooks import hooked, hooks_file
+from memory_pipeline.cli.connect import AgentName
+from memory_pipeline.cli.console import Yes, confirm, say, show_change, unless_unwritable
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import write_hints
@@ -46,55 +44,46 @@ def install(
     in any case, and prints nothing if it fails.
     """
     settings = settings_of_call()
-    with one_sentence(CannotConnectError, code=MISUSED):
-        named = agent_of(agent)
-    with one_sentence(CannotConnectError, RuleError):
-        path = hooks_file(installed(named))
-        with unless_unwritable(path):
-            old, known = bytes_of(path), hooked(settings).get(named.name)
-            wanted = bool(known and known.actions) if actions is None else actions
-            new = with_hooks(settings, named, old, actions=wanted)
-            if new == old and known:
-                say(f"{named.title} already has the hooks, in {path}.")
-                return
-            show_change(path, old, new)
-            confirm("Apply this change?", yes)
-            write_hooks(settings, named, actions=wanted)
-            lake = Lake.from_settings(settings)
-            if has_hooks(settings):
-                write_hints(settings, lake)
-            else:
-                remove_files(settings)
-    say(f"{named.title} calls the hooks from its next session on; `memory agents hooks remove {named.name}` undoes it.")
+    path = hooks_file(installed(agent))
+    with unless_unwritable(path):
+        old, known = bytes_of(path), hooked(settings).get(agent.name)
+        wanted = bool(known and known.actions) if actions is None else actions
+        new = agent_hooks.with_hooks(settings, agent, old, actions=wanted)
+        if new == old and known:
+            say(f"{agent.title} already has the hooks, in {path}.")
+            return
+        show_change(path, old, new)
+        confirm("Apply this change?", yes)
+        agent_hooks.install(settings, agent, actions=wanted)
+        lake = Lake.from_settings(settings)
+        if has_hooks(settings):
+            write_hints(settings, lake)
+        else:
+            remove_files(settings)
+    say(f"{agent.title} calls the hooks from its next session on; `memory agents hooks remove {agent.name}` undoes it.")
     say("A compaction summary mostly takes longer than the second that a hook has; the agent then writes its own.")
     if wanted:
         say("`memory agents rules` shows which approved rules code can check, and how strict to be.")
-    if named.name == "codex":
-        say(
-            "Codex runs a hook only after you trust it: start `codex` and confirm, or enter /hooks.",
-            "yellow",
-        )
+    if agent.name == "codex":
+        say("Codex runs a hook only after you trust it: start `codex` and confirm, or enter /hooks.", "yellow")
 
 
 @app.command()
 def remove(agent: AgentName, yes: Yes = False) -> None:
     """Remove the hooks; an unchanged file is restored byte for byte."""
     settings = settings_of_call()
-    with one_sentence(CannotConnectError, code=MISUSED):
-        named = agent_of(agent)
-    with one_sentence(CannotConnectError):
-        known = hooked(settings).get(named.name)
-        path = Path(known.path) if known else hooks_file(named)
-        with unless_unwritable(path):
-            old = bytes_of(path)
-            new = removed(settings, named, old)
-            if new == old and known is None:
-                say(f"{path} has no hooks of memory_pipeline.")
-                return
-            if new != old:
-                show_change(path, old, new)
-                confirm("Apply this change?", yes)
-            remove_hooks(settings, named)
-            if not has_hooks(settings):
-                remove_files(settings)
-    say(f"{named.title} no longer calls the hooks.")
+    known = hooked(settings).get(agent.name)
+    path = Path(known.path) if known else hooks_file(agent)
+    with unless_unwritable(path):
+        old = bytes_of(path)
+        new = agent_hooks.removed(settings, agent, old)
+        if new == old and known is None:
+            say(f"{path} has no hooks of memory_pipeline.")
+            return
+        if new != old:
+            show_change(path, old, new)
+            confirm("Apply this change?", yes)
+        agent_hooks.remove(settings, agent)
+        if not has_hooks(settings):
+            remove_files(settings)
+    say(f"{agent.title} no longer calls the hooks.")

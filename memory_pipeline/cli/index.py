@@ -2,11 +2,10 @@
 
 import shutil
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.console import confirm, err, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import AsJson, Yes, confirm, err, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.embeddings.index import COLLECTION, MESSAGES, IndexUnavailableError
 from memory_pipeline.embeddings.opening import (
@@ -24,43 +23,36 @@ BASES = {MESSAGES: "what was said", COLLECTION: "observations, segments, reflect
 
 
 @app.callback()
-def index(
-    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
-) -> None:
+def index(context: typer.Context, as_json: AsJson = False) -> None:
     """Show the search index and rebuild it.
 
     The index holds words and vectors of the tables and can always be rebuilt from them. Without a command, its
     collections and leftovers of earlier ones are shown.
     """
-    if context.invoked_subcommand is None:
-        _show(active_settings(), as_json)
-
-
-def _show(settings: Settings, as_json: bool) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    settings = active_settings()
     rows = [_row(settings, base) for base in BASES]
-    old = [{"folder": f"{folder}", "bytes": _bytes(folder)} for folder in left_over(settings)]
+    old = {f"{folder}": _bytes(folder) for folder in left_over(settings)}
     if as_json:
-        print_json({"collections": rows, "left_over": old})
+        print_json({"collections": rows, "left_over": [{"folder": name, "bytes": size} for name, size in old.items()]})
         return
     for row in rows:
         say(BASES[f"{row['base']}"])
         for name in ("searched", "model", "points", "megabytes", "problem"):
             if row[name] is not None:
                 say_pair(f"  {name}", row[name])
-    for each in old:
-        say(
-            f"Left over: {each['folder']}, {int(str(each['bytes'])) // 10**6} MB; `memory admin index rebuild` "
-            f"deletes it."
-        )
+    for name, size in old.items():
+        say(f"Left over: {name}, {size // 10**6} MB; `memory admin index rebuild` deletes it.")
 
 
 @app.command()
-def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False) -> None:
+def rebuild(yes: Yes = False) -> None:
     """Delete the index and rebuild it, newest day first.
 
     Leftovers of other models and versions are deleted too. If it is interrupted, `memory run --all` completes it.
     """
-    from memory_pipeline.embeddings.messages import rebuild as fill
+    from memory_pipeline.embeddings import messages
     from memory_pipeline.workspace.workspace import Workspace
 
     settings = active_settings()
@@ -69,14 +61,13 @@ def rebuild(yes: Annotated[bool, typer.Option("--yes", help="Do not ask for conf
         say(f"Deletes {folder}")
     say(f"Rebuilds: {', '.join(collection_name(settings, base, settings.embedding_model, '*') for base in BASES)}")
     confirm("Continue?", yes)
-    with one_sentence(IndexUnavailableError):
-        for base in BASES:
-            remove_collections(settings, base)
-        for folder in old:
-            shutil.rmtree(folder)
-        opened = Workspace.open(settings)
-        days = sorted(opened.lake.days("messages"), reverse=True)
-        fill(opened, days, lambda day: err.print(f"{day}", style="dim"))
+    for base in BASES:
+        remove_collections(settings, base)
+    for folder in old:
+        shutil.rmtree(folder)
+    opened = Workspace.open(settings)
+    days = sorted(opened.lake.days("messages"), reverse=True)
+    messages.rebuild(opened, days, lambda day: err.print(f"{day}", style="dim"))
     say(f"{len(days)} days are indexed.")
 
 

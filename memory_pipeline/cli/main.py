@@ -42,23 +42,21 @@ app = typer.Typer(
 add_placeholders(app, COMMANDS)
 
 
-def _expected_errors() -> tuple[type[Exception], ...]:
-    """Errors that a user can fix; a function, so that their modules are imported only on an error."""
+def _sentence_for(error: Exception) -> str | None:
+    """What a user can do about an error of the machine; None if it is a bug."""
     from filelock import Timeout
 
-    from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
-    from memory_pipeline.lake.store import DamagedTableError
-    from memory_pipeline.markdown.safe_write import ChangedMeanwhileError
-
-    return DamagedTableError, TryAgainLaterError, CannotGoOnError, ChangedMeanwhileError, Timeout
-
-
-def _disk_full_message(error: Exception) -> str | None:
     from memory_pipeline.settings import named_workspace
     from memory_pipeline.workspace.free_space import disk_full, is_disk_full
 
     workspace = named_workspace()
-    return disk_full(workspace) if is_disk_full(error, workspace) else None
+    if isinstance(error, Timeout):
+        return f"{error}"
+    if is_disk_full(error, workspace):
+        return disk_full(workspace)
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {(error.strerror or 'cannot be used').lower()}. Fix that and run it again."
+    return None
 
 
 def main() -> None:
@@ -75,14 +73,9 @@ def main() -> None:
     try:
         app()
     except Exception as error:
-        if isinstance(error, _expected_errors()):
-            raise SystemExit(fail(str(error)).exit_code) from None
-        if sentence := _disk_full_message(error):
+        if sentence := _sentence_for(error):
             raise SystemExit(fail(sentence).exit_code) from None
-        if not isinstance(error, OSError) or not error.filename:
-            raise
-        sentence = f"{error.filename}: {(error.strerror or 'cannot be used').lower()}. Fix that and run it again."
-        raise SystemExit(fail(sentence).exit_code) from None
+        raise
 
 
 if __name__ == "__main__":

@@ -5,33 +5,26 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import confirm, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import AsJson, Yes, confirm, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.settings import BUNDLED_MODEL
 from memory_pipeline.text.embedding_models import facts_of
-from memory_pipeline.text.encoder import EncoderUnavailableError, bundled_folder, missing_model
-from memory_pipeline.text.model_store import NotFetchedError, Stored, fetch, offer_of, stored_models
+from memory_pipeline.text.encoder import bundled_folder, missing_model
+from memory_pipeline.text.model_store import Stored, fetch, offer_of, stored_models
 
 app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()
-def models(
-    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
-) -> None:
+def models(context: typer.Context, as_json: AsJson = False) -> None:
     """List the embedding models on this machine and download others.
 
     They make the vectors by which lines are compared and searched. Language models are set up by `memory setup`.
     """
-    if context.invoked_subcommand is None:
-        _list(as_json)
-
-
-def _list(as_json: bool) -> None:
-    """List the models, and which one is set."""
+    if context.invoked_subcommand is not None:
+        return
     active = settings_of_call().embedding_model
-    with one_sentence(EncoderUnavailableError):
-        folder = bundled_folder()
+    folder = bundled_folder()
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     stored = [Stored(BUNDLED_MODEL, size, folder), *stored_models()]
     rows: list[dict[str, Any]] = [
@@ -60,7 +53,7 @@ def _list(as_json: bool) -> None:
 @app.command("fetch")
 def fetch_model(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name on the Hugging Face hub: OWNER/NAME.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Download an embedding model, after showing its size and licence.
 
@@ -69,8 +62,7 @@ def fetch_model(
     if name == BUNDLED_MODEL:
         say(f"{BUNDLED_MODEL} is bundled; there is nothing to download.")
         return
-    with one_sentence(NotFetchedError):
-        offer = offer_of(name)
+    offer = offer_of(name)
     say_pair("model", offer.name)
     say_pair("size", _megabytes(offer.size))
     say_pair("licence", offer.licence or "not stated; check its page before use")
@@ -80,8 +72,7 @@ def fetch_model(
             "words."
         )
     confirm("Download it?", yes, "Nothing was downloaded.")
-    with one_sentence(NotFetchedError):
-        folder = fetch(offer, with_progress=sys.stderr.isatty())
+    folder = fetch(offer, with_progress=sys.stderr.isatty())
     say(f"It is in {folder}. `memory settings set embedding_model {offer.name}` makes the next run use it.")
 
 

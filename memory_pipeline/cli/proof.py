@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from memory_pipeline.cli.console import MISUSED, one_sentence, out, print_json, say
+from memory_pipeline.cli.console import out, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.effect.cases import Case, DayEffect, by_week
 from memory_pipeline.effect.history import State
-from memory_pipeline.effect.summary import Effect, NoSessionsError, as_json, effect_over, totals
+from memory_pipeline.effect.summary import Effect, as_json, effect_over, totals
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.recall.filters import FilterError, parse_range
+from memory_pipeline.recall.filters import parse_range
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -40,10 +40,8 @@ def proof(
     had approved, what was offered, and what was only observed. It shows what memory could have spared you, and not what
     it did. A model is asked to compare if one is set, within its daily budget.
     """
-    with one_sentence(FilterError, code=MISUSED):
-        days = parse_range(first, last)
-    with one_sentence(NoSessionsError):
-        effect = effect_over(Workspace.open(active_settings()), *days)
+    days = parse_range(first, last)
+    effect = effect_over(Workspace.open(active_settings()), *days)
     if as_json_:
         print_json(as_json(effect))
     else:

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.choosing import SESSIONS, left_out, progress, read_catalogue
-from memory_pipeline.cli.console import INTERRUPTED, MISUSED, err, fail, one_sentence, print_json, say
+from memory_pipeline.cli.choosing import SESSIONS, left_out, progress, read_catalogue, session_files
+from memory_pipeline.cli.console import INTERRUPTED, MISUSED, AsJson, err, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.shared_marks import is_shared
 from memory_pipeline.sessions.catalogue import Catalogue
-from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.pushing import Pushed, prepare, push_days
-from memory_pipeline.settings import SettingError, Settings
+from memory_pipeline.settings import Settings
 
 
 def push(
@@ -22,7 +21,7 @@ def push(
         str | None, typer.Argument(metavar="[LAKE]", help="Such as s3://bucket/ana; by default MEMORY_LAKE.")
     ] = None,
     sessions: SESSIONS = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Upload this machine's redacted sessions to a shared lake.
 
@@ -32,9 +31,7 @@ def push(
     """
     try:
         settings = _settings(lake, sessions)
-        with one_sentence(SettingError, code=MISUSED):
-            directories = roots(settings)
-        sources = list(find_sources(directories))
+        directories, sources = session_files(settings)
         if not sources:
             where = f" in {', '.join(map(str, directories))}" if directories else ", and no directory to look in"
             raise fail(f"No session was found{where}: name a directory of session files with --sessions.")

@@ -1,30 +1,32 @@
-"""`memory review`: decisions by keys at a terminal or by options, and the list of pending proposals."""
+"""`memory review`: decisions by keys at a terminal or by options, and the list of pending proposals.
+
+At a terminal one card with quotes is shown at a time. The last step is stored only with the next one, so that it can be
+undone, or when the review ends in any way.
+"""
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import date
 from io import TextIOWrapper
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
-from memory_pipeline.cli.keys import Keys
-from memory_pipeline.cli.review_by_keys import Review
+from memory_pipeline.cli.console import MISUSED, AsJson, fail, out, print_json, say
+from memory_pipeline.cli.keys import ENTER, LOST, Keys, can_prefill
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.applying import left_to_the_user
-from memory_pipeline.proposals.events import (
-    APPROVED,
-    COMMAND_SURFACE,
-    INVALID,
-    REJECTED,
-    OpenLog,
-    ProposalLog,
-)
+from memory_pipeline.proposals.cards import QUOTE_LENGTH, Card, cards_of
+from memory_pipeline.proposals.context import text_before
+from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, INVALID, REJECTED, OpenLog, ProposalLog
 from memory_pipeline.proposals.outcomes import describe
-from memory_pipeline.proposals.quoted_change import visible
+from memory_pipeline.proposals.quoted_change import shown_lines, visible
 from memory_pipeline.proposals.review import (
     Reconciled,
     UnknownProposalError,
@@ -36,8 +38,20 @@ from memory_pipeline.proposals.review import (
 )
 from memory_pipeline.recall.briefing_cache import refresh_kept
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
+LATER = "later"
+KEYS = {
+    "a": "approve: the line goes to MEMORY.md, a fix to its target file",
+    "e": "edit the line, then approve it",
+    "r": "reject: it is not proposed again",
+    "l": "later: it stays pending",
+    "u": "undo the last step",
+    "q": "quit; decisions are kept",
+    "?": "this list",
+}
+_HINT = "a approve  e edit  r reject  l later  u undo  q quit  ? help"
 NOTHING_PENDING = "`memory run` reads new sessions, `memory remember` proposes a line in your own words."
 
 
@@ -47,7 +61,7 @@ def review(
     ] = None,
     reject: Annotated[list[str] | None, typer.Option("--reject", metavar="ID", help="Reject; may be repeated.")] = None,
     as_list: Annotated[bool, typer.Option("--list", help="List the pending proposals and exit.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Decide on the pending proposals, key by key.
 
@@ -76,8 +90,7 @@ def review(
 
 def _decide(workspace: Workspace, decisions: dict[str, str], reconciled: Reconciled) -> dict[str, str]:
     """Record the decisions, carry them out, and add their results; returns each decision or that it is invalid."""
-    with one_sentence(UnknownProposalError):
-        reasons = decide(workspace, decisions, now_utc())
+    reasons = decide(workspace, decisions, now_utc())
     then = reconcile(workspace, now_utc())
     reconciled.invalid |= reasons
     reconciled.promoted += then.promoted
@@ -161,3 +174,166 @@ def _by_keys(workspace: Workspace, reconciled: Reconciled) -> None:
                 say(f"{len(meanwhile.promoted)} new in {workspace.settings.memory_file}")
     if exit_code:
         raise typer.Exit(exit_code)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A user's action on a card: `approved`, `rejected` or `later`, with the text as edited."""
+
+    card: Card
+    done: str
+    text: str | None = None
+
+
+class Review:
+    """One pass over the pending proposals: those in REVIEW.md first, then the others, each group by expiry."""
+
+    def __init__(self, workspace: Workspace, keys: Keys) -> None:
+        self.workspace, self.keys = workspace, keys
+        self.decided: Counter[str] = Counter()
+        self._held: _Step | None = None
+        self._seen: dict[str, str | None] = {}
+
+    def run(self) -> int:
+        """Run until the user has seen all, quits or is gone. Decisions are stored in any case. Returns the exit
+        code."""
+        try:
+            self._loop()
+        except SystemExit as stop:
+            return int(stop.code or 0)
+        finally:
+            self._record()
+            with OpenLog.open(self.workspace) as log:
+                log.record_shown(self._seen, now_utc(), surface=COMMAND_SURFACE)
+        return 0
+
+    def _loop(self) -> None:
+        log, limit = ProposalLog(self.workspace.lake), self.workspace.settings.pending_limit
+        rows = {row["proposal_id"]: row for row in [*on_display(self.workspace, log), *log.pending()]}
+        cards: list[Card] = []
+        at = 0
+        while True:
+            if at == len(cards) < len(rows):
+                page = cards_of(self.workspace, list(rows.values())[at : at + limit])
+                cards += sorted(page, key=lambda card: card.expires_on or date.max)
+            if at == len(rows):
+                show("\nThere are no more proposals.", "bold")
+                show("u undo  q quit", "dim")
+                move = -1 if self.keys.key() == "u" and self._undo() else None
+            else:
+                show_card(cards[at], f"{at + 1} of {len(rows)}")
+                self._seen[cards[at].proposal_id] = None
+                move = self._answer(cards[at])
+            if move is None:
+                return
+            at += move
+
+    def _answer(self, card: Card) -> int | None:
+        """The number of cards to advance, 0 to show this one again; None to quit."""
+        show(_HINT, "dim")
+        while True:
+            match self.keys.key():
+                case "a":
+                    return self._hold(_Step(card, APPROVED))
+                case "r":
+                    return self._hold(_Step(card, REJECTED))
+                case "l":
+                    return self._hold(_Step(card, LATER))
+                case "e":
+                    text = self._edited(card)
+                    return self._hold(_Step(card, APPROVED, text)) if text else 0
+                case "u":
+                    if self._undo():
+                        return -1
+                case "q":
+                    return None
+                case key:
+                    _help(key)
+
+    def _hold(self, step: _Step) -> int:
+        """Make this the step that can be undone; the one before is recorded."""
+        self._record()
+        self._held = step
+        show(f"approved as: {step.text}" if step.text else step.done, "cyan")
+        return 1
+
+    def _undo(self) -> bool:
+        if self._held is None:
+            show("Nothing to undo: earlier decisions are recorded.", "yellow")
+            return False
+        show(f"undone: {self._held.card.proposal_id} is pending", "cyan")
+        self._held = None
+        return True
+
+    def _record(self) -> None:
+        """Record the held decision, as edited, and report if it is not valid."""
+        if (step := self._held) is None or step.done == LATER:
+            self._held = None
+            return
+        p = step.card.proposal_id
+        texts = {p: step.text} if step.text else {}
+        message = step.card.to_make if step.done == APPROVED else ""
+        try:
+            reasons = decide(self.workspace, {p: step.done}, now_utc(), surface=COMMAND_SURFACE, texts=texts)
+            self.decided[INVALID if p in reasons else step.done] += 1
+            message = f"{p} is not promoted: {reasons[p]}" if p in reasons else message
+        except UnknownProposalError as error:  # decided elsewhere meanwhile
+            message = str(error)
+        self._held = None
+        for line in message.splitlines():
+            show(line, "yellow")
+
+    def _edited(self, card: Card) -> str | None:
+        if card.change and not card.change.is_editable:
+            show("Only an added line can be edited.", "yellow")
+            return None
+        show("Edit the line" if can_prefill(card.text) else "Type the whole line", "cyan")
+        show("Enter approves it, Ctrl-C leaves it unchanged.", "dim")
+        text = self.keys.line(card.text)
+        if text is None or text == one_line(card.text):
+            show("Unchanged; still pending.", "yellow")
+            return None
+        return text
+
+
+def show_card(card: Card, progress: str) -> None:
+    """Print a card, wrapped to the window except for file positions, which must be copyable."""
+    show(f"\n{progress} · {card.proposal_id} · {card.mark} {card.section}", "bold")
+    if card.expires_on:
+        show(f"expires on {card.expires_on}", "yellow")
+    if card.change:
+        show(card.change.headline, "bold", indent=2)
+    for line in shown_lines(card.change) if card.change else [card.text]:
+        show(line, "bold green", indent=2)
+    show(card.evidence, "dim", indent=2)
+    for words, place in card.quotes:
+        show(words, indent=2)
+        if place:
+            show(place, "dim", indent=4, wrap=False)
+    for context in card.contexts:
+        if before := text_before(context, QUOTE_LENGTH):
+            show(f"{'answers' if context.is_answer else 'before'}: {before}", "dim", indent=2)
+        if after := clip(context.after, QUOTE_LENGTH):
+            show(f"after: {after}", "dim", indent=2)
+    if (more := card.places - len(card.quotes)) > 0:
+        show(f"and {more} more: `memory why {card.proposal_id}`", "dim", indent=2)
+
+
+def show(text: str, style: str = "", *, indent: int = 0, wrap: bool = True) -> None:
+    """Print a paragraph in the terminal's width."""
+    words = Text(text, style)
+    try:
+        for line in words.wrap(out, max(out.width - indent, 10)) if wrap else [words]:
+            line.rstrip()
+            out.print(Text(" " * indent) + line, soft_wrap=not wrap)
+    except OSError:  # the terminal is gone
+        raise SystemExit(LOST) from None
+
+
+def _help(key: str) -> None:
+    if key == ENTER:  # pressed by habit, and harmless
+        return
+    if key != "?":
+        show("Unknown key. The keys are:", "yellow")
+    for name, meaning in KEYS.items():
+        show(f"{name}  {meaning}", indent=2)

@@ -5,13 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from memory_pipeline.actions.backtest import BackTest, back_test, describe, past_calls
-from memory_pipeline.actions.rules import MODES, Rule, RuleError, set_mode
-from memory_pipeline.agents.agents import CannotConnectError
-from memory_pipeline.cli.connect import Yes
-from memory_pipeline.cli.console import MISUSED, confirm, fail, one_sentence, print_json, say
+from memory_pipeline.actions.rules import MODES, Rule, set_mode
+from memory_pipeline.cli.console import MISUSED, AsJson, Yes, confirm, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
+from memory_pipeline.settings import Settings
 
 SHOWN = 10
 """Number of newest stopped calls that are printed."""
@@ -28,9 +27,7 @@ RuleId = Annotated[str, typer.Argument(metavar="RULE", help="The id of the rule,
 
 
 @app.callback()
-def rules(
-    context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False
-) -> None:
+def rules(context: typer.Context, as_json: AsJson = False) -> None:
     """List the approved rules that code checks, and set how strictly.
 
     For each line of MEMORY.md: the check, its mode, and how many past tool calls it would have stopped; or why code
@@ -40,8 +37,7 @@ def rules(
         return
     settings = active_settings()
     lake = Lake.from_settings(settings)
-    with one_sentence(RuleError):
-        found = approved_rules(settings, lake)
+    found = approved_rules(settings, lake)
     calls = list(past_calls(lake)) if any(rule.check for rule in found) else []
     tested = {rule.rule_id: back_test(rule.check, rule.project, calls) for rule in found if rule.check}
     if as_json:
@@ -64,11 +60,7 @@ def rules(
 @app.command()
 def show(rule_id: RuleId) -> None:
     """Show a rule's check and the past calls that it would have stopped."""
-    settings = active_settings()
-    lake = Lake.from_settings(settings)
-    with one_sentence(RuleError):
-        rule = _rule(approved_rules(settings, lake), rule_id)
-    _print_test(rule, lake)
+    _show_test(active_settings(), rule_id)
 
 
 @app.command(name="set")
@@ -84,35 +76,29 @@ def set_rule(
     if mode not in MODES:
         raise fail(f"{mode!r}: no such mode; expected one of {', '.join(MODES)}.", MISUSED)
     settings = active_settings()
+    rule, test = _show_test(settings, rule_id)
+    if mode in ("ask", "deny") and test.is_too_broad:
+        raise fail(
+            f"{rule_id} stays in mode {rule.mode}: the check would have stopped {len(test.stopped)} of "
+            f"{test.calls} past calls, so it does not say what the rule means. `memory agents rules set {rule_id} "
+            "observe` records such calls without stopping them."
+        )
+    say(f"From {rule.mode} to {mode}: {EFFECTS[mode]}.")
+    confirm("Apply this change?", yes)
+    set_mode(settings, rule, mode)
+    for problem in refresh_agents(settings):
+        say(problem, "yellow")
+
+
+def _show_test(settings: Settings, rule_id: str) -> tuple[Rule, BackTest]:
+    """Print the rule with its back-test, and return both. Raises typer.Exit for an unknown rule, or one that code
+    cannot check."""
     lake = Lake.from_settings(settings)
-    with one_sentence(RuleError, CannotConnectError):
-        rule = _rule(approved_rules(settings, lake), rule_id)
-        test = _print_test(rule, lake)
-        if mode in ("ask", "deny") and test.is_too_broad:
-            raise fail(
-                f"{rule_id} stays in mode {rule.mode}: the check would have stopped {len(test.stopped)} of "
-                f"{test.calls} past calls, so it does not say what the rule means. `memory agents rules set {rule_id} "
-                "observe` records such calls without stopping them."
-            )
-        say(f"From {rule.mode} to {mode}: {EFFECTS[mode]}.")
-        confirm("Apply this change?", yes)
-        set_mode(settings, rule, mode)
-        for problem in refresh_agents(settings):
-            say(problem, "yellow")
-
-
-def _rule(found: list[Rule], rule_id: str) -> Rule:
-    """The rule with a check. Raises typer.Exit for an unknown one, or one that code cannot check."""
-    rule = next((rule for rule in found if rule.rule_id == rule_id), None)
+    rule = next((rule for rule in approved_rules(settings, lake) if rule.rule_id == rule_id), None)
     if rule is None:
         raise fail(f"{rule_id!r}: no such rule; `memory agents rules` lists them.", MISUSED)
     if rule.check is None:
         raise fail(f"Code cannot check “{rule.text}”: {rule.reason}.", MISUSED)
-    return rule
-
-
-def _print_test(rule: Rule, lake: Lake) -> BackTest:
-    assert rule.check is not None
     test = back_test(rule.check, rule.project, list(past_calls(lake)))
     say(rule.text, "bold")
     say(f"{rule.mode}: {rule.check}; {_counted(test)}.")
@@ -120,7 +106,7 @@ def _print_test(rule: Rule, lake: Lake) -> BackTest:
         say(f"  {call.day}  {call.session_id[:8]}  {describe(call)}")
     if len(test.stopped) > SHOWN:
         say(f"  and {len(test.stopped) - SHOWN} earlier ones", "dim")
-    return test
+    return rule, test
 
 
 def _counted(test: BackTest) -> str:
@@ -130,16 +116,8 @@ def _counted(test: BackTest) -> str:
 
 
 def _data(rule: Rule, test: BackTest | None) -> dict[str, Any]:
-    return {
-        "id": rule.rule_id,
-        "text": rule.text,
-        "project": rule.project,
-        "since": rule.since,
-        "mode": rule.mode if rule.check else None,
-        "check": rule.check.data if rule.check else None,
-        "reason": rule.reason or None,
-        "calls": test.calls if test else None,
-        "stopped": [{"day": call.day, "session_id": call.session_id, "call": describe(call)} for call in test.stopped]
-        if test
-        else None,
-    }
+    data = {"id": rule.rule_id, "text": rule.text, "project": rule.project, "since": rule.since}
+    if rule.check is None or test is None:
+        return data | dict.fromkeys(("mode", "check", "calls", "stopped")) | {"reason": rule.reason}
+    stopped = [{"day": call.day, "session_id": call.session_id, "call": describe(call)} for call in test.stopped]
+    return data | {"mode": rule.mode, "check": rule.check.data, "calls": test.calls, "stopped": stopped, "reason": None}

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 
 from memory_pipeline.cli.choosing import progress, waiting
-from memory_pipeline.cli.console import FAILED, INTERRUPTED, err, fail, print_json
+from memory_pipeline.cli.console import FAILED, INTERRUPTED, counted, err, fail, print_json
 from memory_pipeline.cli.dagster_state import dagster_state
-from memory_pipeline.cli.outcomes import outcomes_since, print_outcomes
-from memory_pipeline.cli.summary import print_summary, summarise
+from memory_pipeline.cli.summary import outcomes_since, print_outcomes, print_summary, summarise
 from memory_pipeline.days import date_ranges, lookback
 from memory_pipeline.defs.runs import Unfinished, instance_of, run_job
 from memory_pipeline.defs.under_way import close_dead_runs
@@ -31,16 +30,6 @@ from memory_pipeline.workspace.free_space import disk_full, is_used_up
 from memory_pipeline.workspace.workspace import Workspace
 
 DAY_JOB = "day_job"
-
-
-class Runs(NamedTuple):
-    """Runs of one job."""
-
-    job: str
-    ranges: list[tuple[date, date]]
-    """First and last partition of each run."""
-    steps: int
-    """The number of progress reports."""
 
 
 @dataclass
@@ -70,9 +59,9 @@ class Running:
     def over(self, ranges: Sequence[tuple[date, date]]) -> None:
         """Update these days, without REVIEW.md and MEMORY.md, which `review` updates."""
         self.unfinished = Unfinished()
-        if ranges and not self.is_stopped:
+        if ranges:
             days = sum((last - first).days + 1 for first, last in ranges)
-            self._execute([Runs(DAY_JOB, list(ranges), days * len(fields(Stages)))])
+            self._execute(DAY_JOB, ranges, days * len(fields(Stages)))
 
     def review(self) -> None:
         """Update REVIEW.md and MEMORY.md, once after many days rather than in between, so that the best proposals of
@@ -100,11 +89,16 @@ class Running:
         from memory_pipeline.defs.jobs import DISTIL_JOBS
 
         if due := due_by_level(self.settings, days):
-            counts = [f"{len(periods)} {NAMES[level]}{'s' * (len(periods) != 1)}" for level, periods in due.items()]
+            counts = [counted(len(periods), NAMES[level]) for level, periods in due.items()]
             err.print(f"Summarizing {', '.join(counts)}.", style="dim")
-            self._execute([runs_over(DISTIL_JOBS[level], periods) for level, periods in due.items()])
+        for level, periods in due.items():
+            self._execute(DISTIL_JOBS[level], ranges_of(periods), len(periods))
 
-    def _execute(self, todo: Sequence[Runs]) -> None:
+    def _execute(self, job: str, ranges: Sequence[tuple[date, date]], steps: int) -> None:
+        """Run the job over these ranges, and show its progress in so many steps. A failed range does not stop the
+        others, but the user does."""
+        if self.is_stopped:
+            return
         from memory_pipeline.defs.orchestration import on_progress
 
         def show(at: str, done: int) -> None:
@@ -113,20 +107,18 @@ class Running:
                 raise KeyboardInterrupt
 
         with progress() as bar:
-            # one more than the total: when all are done the clock would stop, but checks follow
-            steps = sum(runs.steps for runs in todo) + 1
-            task = bar.add_task("starting Dagster", total=steps)
+            # one more than the steps: when all are done the clock would stop, but checks follow
+            task = bar.add_task("starting Dagster", total=steps + 1)
             token = on_progress.set(show)
+            left = list(ranges)
             try:
-                # a failed range does not stop the others, but the user does
-                left = [(runs.job, span) for runs in todo for span in runs.ranges]
                 while left and not self.is_stopped:
-                    job, span = left.pop(0)
+                    span = left.pop(0)
                     found = self._run(job, span)
                     self.unfinished.add(found)
                     if job == DAY_JOB:
-                        left = [(job, part) for part in _other_ranges(span, found.failed)] + left
-                bar.update(task, completed=steps, description=f"{todo[-1].job} is done")
+                        left = [*_other_ranges(span, found.failed), *left]
+                bar.update(task, completed=steps + 1, description=f"{job} is done")
             finally:
                 on_progress.reset(token)
 
@@ -201,9 +193,9 @@ def _failed(settings: Settings, failure: str) -> typer.Exit:
     return fail(f"The run did not finish: {failure}", code)
 
 
-def runs_over(job: str, due: Sequence[Period]) -> Runs:
-    """The runs of a distillation over exactly these periods."""
-    return Runs(job, [(group[0].key, group[-1].key) for group in consecutive(due)], len(due))
+def ranges_of(due: Sequence[Period]) -> list[tuple[date, date]]:
+    """The first and last partition of each run of a distillation over exactly these periods."""
+    return [(group[0].key, group[-1].key) for group in consecutive(due)]
 
 
 def _other_ranges(span: tuple[date, date], failed: set[date]) -> list[tuple[date, date]]:

@@ -7,14 +7,12 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.cli.agent_files import show_change, unless_unwritable
-from memory_pipeline.cli.console import FAILED, MISUSED, confirm, err, fail, one_sentence, say, say_pair
+from memory_pipeline.cli.console import FAILED, Yes, confirm, err, fail, say, say_pair, show_change, unless_unwritable
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.markdown.safe_write import write_atomically
-from memory_pipeline.operations.service import NoServiceManagerError, Service, service_of, variables_not_carried
+from memory_pipeline.operations.service import Service, service_of, variables_not_carried
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Port = Annotated[int, typer.Option(metavar="PORT", help="Port of the UI on 127.0.0.1.", min=1, max=65_535)]
 SECONDS = 60
 
@@ -77,8 +75,7 @@ def status() -> None:
 
 
 def _service(port: int) -> Service:
-    with one_sentence(NoServiceManagerError, code=MISUSED):
-        return service_of(active_settings(), port)
+    return service_of(active_settings(), port)
 
 
 def _run(commands: tuple[tuple[str, ...], ...]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import MISUSED, AsJson, err, fail, print_json, say, say_pair
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.markdown.safe_write import decode, encode, update_file
 from memory_pipeline.settings import SettingError, Settings, check_file, named_workspace
@@ -30,13 +30,12 @@ from memory_pipeline.settings.sources import (
 HEADER = "# Settings of this workspace. Environment variables take precedence; `memory settings` shows both.\n\n"
 AT_START = ("start_date", "timezone", "lookback_days", "todoist.enabled", "archive_after_days")
 """Paths of the settings on which Dagster's definitions depend; each run and sensor reads the others again."""
-AS_JSON = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 KEY = Annotated[str, typer.Argument(help="Key in settings.toml or variable: observer.model, OBSERVER_MODEL.")]
 app = typer.Typer(invoke_without_command=True, add_completion=False, rich_markup_mode=None)
 
 
 @app.callback()
-def settings(context: typer.Context, as_json: AS_JSON = False) -> None:
+def settings(context: typer.Context, as_json: AsJson = False) -> None:
     """Show the settings with their sources, and change them.
 
     `set` and `unset` write settings.toml in the workspace, which every command reads.
@@ -63,10 +62,13 @@ def settings(context: typer.Context, as_json: AS_JSON = False) -> None:
 @app.command("set", context_settings={"ignore_unknown_options": True})  # allows -1 as a value
 def set_(key: KEY, value: Annotated[str, typer.Argument(help="The value, written as in the variable.")]) -> None:
     """Write a setting to settings.toml; comments and order are kept."""
-    setting = _setting(key)
+    setting = _find_setting(key)
+    if setting is None:
+        listed = [s for s in settings_of(Settings).values() if not s.is_hidden]
+        names = [*(s.key for s in listed), *(s.variable for s in listed)]
+        raise fail(f"{no_such(key, names)} `memory settings` lists all.", MISUSED)
     if setting.key == "workspace":
         raise fail("The workspace is named by MEMORY_WORKSPACE; its own file cannot contain its location.", MISUSED)
-
     path = write({setting.path: value})
     say(f"{setting.key} = {shown(setting, value)}, in {path}")
     if setting.variable in {name.upper() for name, text in os.environ.items() if text}:
@@ -91,18 +93,21 @@ def unset(key: KEY) -> None:
 def write(values: Mapping[str, str | None]) -> Path:
     """Write these settings (by path) to settings.toml in one write, and remove those that are None. Returns the file.
     Ends the command without writing if the result would be invalid."""
+    import tomlkit
+
     known = settings_of(Settings)
 
     def put(document: Any) -> None:
         for path, value in values.items():
             setting = known[path]
-            _remove(document, _old_keys(setting) if value is not None else {setting.key, *_old_keys(setting)})
             if value is None:
+                _remove(document, {setting.key, *_old_keys(setting)})
                 continue
-            table, name = _table(document, setting.key, make=True)
+            _remove(document, _old_keys(setting))
+            group, _, name = setting.key.rpartition(".")
+            table = document.setdefault(group, tomlkit.table()) if group else document
             if not isinstance(table, dict):
-                table_name = setting.key.partition(".")[0]
-                raise SettingError(f"{named_workspace() / FILE_NAME}: expected {table_name} to be a table.")
+                raise SettingError(f"{named_workspace() / FILE_NAME}: expected {group} to be a table.")
             table[name] = _as_toml(setting, value)
 
     return _edit(put, is_secret=any(known[path].is_secret for path in values))
@@ -116,7 +121,8 @@ def _remove(document: Any, keys: Iterable[str]) -> bool:
     """Remove these keys from the document; True if any was there."""
     found = False
     for key in keys:
-        table, name = _table(document, key, make=False)
+        group, _, name = key.rpartition(".")
+        table = document.get(group) if group else document
         if isinstance(table, dict) and name in table:
             del table[name]
             found = True
@@ -126,22 +132,19 @@ def _remove(document: Any, keys: Iterable[str]) -> bool:
 def setting_rows(settings: Settings) -> list[dict[str, Any]]:
     """Every listed setting with its redacted value and its source, most used first."""
     places = given(Settings, settings.workspace)
-    rows = []
-    for path, setting in settings_of(Settings).items():
-        if setting.is_hidden:
-            continue
-        value = attrgetter(path)(settings)
-        rows.append(
-            {
-                "key": setting.key,
-                "variable": setting.variable,
-                "value": shown(setting, written(value)),
-                "from": places[path][1] if path in places else _unset_place(settings, path),
-                "default": setting.default,
-                "meaning": setting.meaning,
-                "front": setting.is_front,
-            }
-        )
+    rows = [
+        {
+            "key": setting.key,
+            "variable": setting.variable,
+            "value": shown(setting, written(attrgetter(path)(settings))),
+            "from": places[path][1] if path in places else _unset_place(settings, path),
+            "default": setting.default,
+            "meaning": setting.meaning,
+            "front": setting.is_front,
+        }
+        for path, setting in settings_of(Settings).items()
+        if not setting.is_hidden
+    ]
     return sorted(rows, key=lambda row: (not row["front"], row["key"].startswith(f"{ADVANCED}.")))
 
 
@@ -157,14 +160,6 @@ def shown(setting: Setting, text: str) -> str:
 def _unset_place(settings: Settings, path: str) -> str:
     kept = {"timezone": stored_zone, "start_date": stored_first_day}
     return "kept by the workspace" if path in kept and kept[path](settings.workspace) else "default"
-
-
-def _setting(name: str) -> Setting:
-    if setting := _find_setting(name):
-        return setting
-    listed = [s for s in settings_of(Settings).values() if not s.is_hidden]
-    names = [*(s.key for s in listed), *(s.variable for s in listed)]
-    raise fail(f"{no_such(name, names)} `memory settings` lists all.", MISUSED)
 
 
 def _find_setting(name: str) -> Setting | None:
@@ -188,29 +183,18 @@ def _edit(change: Callable[[Any], None], *, is_secret: bool = False) -> Path:
         check_file(workspace, text)
         return encode(text)
 
-    with one_sentence(SettingError, code=MISUSED):
-        if unknown := unknown_variables(Settings):
-            raise SettingError(" ".join(unknown))
-        try:
-            edited(path.read_bytes() if path.exists() else None)  # before creating a directory for it
-            if is_secret:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.touch(0o600)
-                path.chmod(0o600)
-            update_file(path, edited, backups=workspace / "backups")
-        except TOMLKitError as error:
-            raise SettingError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
+    if unknown := unknown_variables(Settings):
+        raise SettingError(" ".join(unknown))
+    try:
+        edited(path.read_bytes() if path.exists() else None)  # before creating a directory for it
+        if is_secret:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(0o600)
+            path.chmod(0o600)
+        update_file(path, edited, backups=workspace / "backups")
+    except TOMLKitError as error:
+        raise SettingError(f"{path} cannot be read: {error}. Fix it or remove it.") from None
     return path
-
-
-def _table(document: Any, key: str, *, make: bool) -> tuple[Any, str]:
-    """The table of a key (None if it does not exist and `make` is false), and the key's name in the table."""
-    import tomlkit
-
-    group, _, name = key.rpartition(".")
-    if group and group not in document and make:
-        document[group] = tomlkit.table()
-    return (document.get(group) if group else document), name
 
 
 def _as_toml(setting: Setting, value: str) -> Any:

@@ -1,22 +1,25 @@
-"""`memory setup`: lists the available models, examines one and sets it."""
+"""`memory setup`: lists the available models, examines one and sets it; and the same question after `memory run`."""
 
 import os
 import shutil
 import sys
 from dataclasses import replace
+from datetime import date, timedelta
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 
 from memory_pipeline.cli.console import FAILED, MISUSED, err, fail, printable, say, say_pair
+from memory_pipeline.cli.estimate import Outlook, estimate_outlook
 from memory_pipeline.cli.examining import WHAT_ELSE, Trial, examined
 from memory_pipeline.cli.settings import setting_rows, shown, write
-from memory_pipeline.cli.setup_outlook import Outlook, estimate_outlook
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.llm.agents import BY_NAME
 from memory_pipeline.llm.config import NO_MODEL
 from memory_pipeline.llm.found import Choice, choices, loaded_context
+from memory_pipeline.llm.quality import NO_MODEL
+from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.settings import ObserverSettings, Settings, variable
 from memory_pipeline.settings.loading import missing_extras
 from memory_pipeline.settings.model_names import model_name
@@ -25,6 +28,10 @@ from memory_pipeline.settings.sources import nested, settings_of
 LEAST_CONTEXT = 8_000
 """Minimum tokens of `effective_context`."""
 UNCHANGED = "Nothing was changed."
+FILE, NEVER = "model_offer", "never"
+"""The file in the workspace with the answer: `never`, or the day of a "not now"."""
+ASK_AGAIN = timedelta(days=30)
+"""The time after which "not now" is asked again."""
 
 
 def setup(
@@ -59,7 +66,7 @@ def setup(
     outlook = show_choices(settings, offered)
     if not offered:
         return
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not _is_at_terminal():
         say(f"\nNothing was set. `memory setup --yes --model {model or 'NAME'}` examines one and sets it.")
         return
     chosen = ask_which(offered, "Which one? Enter its number, or press Enter for none")
@@ -67,6 +74,41 @@ def setup(
         set_up(settings, chosen, outlook)
     else:
         say(UNCHANGED)
+
+
+def offer_model(settings: Settings, today: date) -> None:
+    """Ask which of the available models to set; do nothing in a script, or if the question was answered."""
+    if settings.observer.model or not _is_at_terminal() or not _is_due(settings, today):
+        return
+    offered = [choice for choice in choices() if not choice.missing]
+    if not offered:
+        return
+    say("\nA model would also find facts that nobody stated explicitly. This machine has:", "bold")
+    outlook = show_choices(settings, offered)
+    question = f"Use one? Enter its number, press Enter for not now, or type `{NEVER}`"
+    answer = ask_which(offered, question, NEVER)
+    if isinstance(answer, Choice):
+        set_up(settings, answer, outlook)
+        return
+    path = settings.workspace / FILE
+    content = f"{answer or today.isoformat()}\n".encode()
+    write_atomically(path, content, expected=path.read_bytes() if path.exists() else None, backups=None)
+    say("`memory setup` sets one at any time.", "dim")
+
+
+def _is_at_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _is_due(settings: Settings, today: date) -> bool:
+    path = settings.workspace / FILE
+    answer = path.read_text("utf-8").strip() if path.exists() else ""
+    if answer == NEVER:
+        return False
+    try:
+        return today - date.fromisoformat(answer) >= ASK_AGAIN
+    except ValueError:  # not answered yet, or edited by hand
+        return True
 
 
 def _choice_named(name: str, found: list[Choice]) -> Choice:

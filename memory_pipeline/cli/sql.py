@@ -13,7 +13,7 @@ from rich.text import Text
 
 from memory_pipeline.cli.console import MISUSED, err, fail, out, print_json, printable, say
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.lake.queries import OnlyReadingError, ask
+from memory_pipeline.lake.queries import ask
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 
@@ -33,8 +33,6 @@ def sql(
     """
     try:
         names, rows = ask(Lake.from_settings(active_settings()), query)
-    except OnlyReadingError as error:
-        raise fail(f"{error}", MISUSED) from None
     except duckdb.Error as error:
         # keeps the position of the caret
         raise fail(f"{f'{error}'.rstrip()}\n(Tables: {', '.join(TABLES)}.)", MISUSED) from None

@@ -2,17 +2,16 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 
 import polars as pl
-import typer
 
 from memory_pipeline.actions.outcomes import describe as describe_outcomes
 from memory_pipeline.actions.outcomes import stored_times
 from memory_pipeline.agents.agents import AGENTS, CannotConnectError
 from memory_pipeline.agents.connecting import describe as describe_connections
 from memory_pipeline.agents.hooks import describe as describe_hooks
-from memory_pipeline.cli.console import MISUSED, one_sentence, print_json, say, say_pair
+from memory_pipeline.cli.console import AsJson, print_json, say_pair
 from memory_pipeline.cli.dagster_state import dagster_state
 from memory_pipeline.cli.summary import SHOWN, say_friction, say_list, say_not_read, say_problems
 from memory_pipeline.cli.workspace import active_settings, shown_model
@@ -41,28 +40,28 @@ from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.expiring import expiring
-from memory_pipeline.sessions.file_rows import not_read
-from memory_pipeline.settings import SettingError, Settings
+from memory_pipeline.sessions.not_read import not_read
+from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
 SECONDS = 20.0
 """Maximum seconds for reading new files; reading years of history is left to `memory run`."""
 
 
-def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
+def status(as_json: AsJson = False) -> None:
     """Show what was read, what is out of date and what awaits review."""
     settings = active_settings()
     workspace = Workspace(settings, Lake.from_settings(settings))
     lake, now = workspace.lake, datetime.now(UTC)
     catalogue = Catalogue(lake, settings)
-    with one_sentence(SettingError, code=MISUSED):
-        directories = roots(settings)
+    directories = roots(settings)
     # with a lake in a bucket, `memory admin push` publishes a file once its days are stored
     left = catalogue.refresh(find_sources(directories), seconds=SECONDS, is_stored=not lake.storage.is_far).left
     problems = vector_problems(workspace)  # first, as missing vectors make days out of date
     stages = Stages.from_settings(settings, catalogue, for_planning=True)
     planning = Lake.from_settings(settings, for_planning=True)
     days, log, is_elsewhere = catalogue.days(), ProposalLog(lake), is_made_elsewhere(workspace)
+    soon, attended = expiring(catalogue, catalogue.present.values(), now), judge_attention(log, now)
     data = {
         "workspace": str(settings.workspace),
         "model": shown_model(settings, settings.observer.model),
@@ -82,12 +81,11 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         ],
         "days_by_words": [f"{day}" for day in days_by_words(workspace, days)],
         "lexical_only": bool(lexical_only(settings)),
-        "deleted_soon": None,
+        "deleted_soon": soon._asdict() | {"sentence": soon.sentence(now)} if soon else None,
         "problems": [*problems, *filter(None, [memory_loss(lake, settings.memory_file)])],
-        "set_aside": [],
         **_observing(workspace),
         **_silence_counts(lake, catalogue),
-        "reflections_waiting": _waiting_days(lake),
+        "reflections_waiting": {f"{d}": why_waiting(lake, d) for d in lake.days("reflections") if is_waiting(lake, d)},
         "days_to_distil": [] if is_elsewhere else _days_to_distil(Workspace(settings, planning)),
         "proposals": _states(log, fixes=False),
         "friction_fixes": _states(log, fixes=True),
@@ -99,11 +97,9 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON."
         "hints": dict(stored_times(settings)),
         **dagster_state(settings, days),
         "report": str(page) if (page := settings.report_dir / "quality.html").exists() else None,
-        "review_left": None if (attended := judge_attention(log, now)).passed else attended.sentence,
+        "review_left": None if attended.passed else attended.sentence,
+        "set_aside": [str(path) for path in set_aside_files(workspace)],  # last, as everything was read by now
     }
-    if soon := expiring(catalogue, catalogue.present.values(), now):
-        data["deleted_soon"] = soon._asdict() | {"sentence": soon.sentence(now)}
-    data["set_aside"] = [str(path) for path in set_aside_files(workspace)]  # everything was read by now
     if as_json:
         print_json(data)
     else:
@@ -114,9 +110,12 @@ def _examination(settings: Settings) -> str | None:
     """The result of the model's examination as a sentence; None without a model."""
     if not settings.observer.model:
         return None
-    from memory_pipeline.cli.examining import examination_in_words  # needed with a model only, as it imports the client
+    from memory_pipeline.observations.examination import result_of  # needed with a model only, as it imports much
 
-    return examination_in_words(settings)
+    result = result_of(settings)
+    if result is None:
+        return "not examined: `memory setup --exam MODEL`"
+    return f"{result.sentence}. {result.reason} It is not used." if result.reason else result.sentence
 
 
 def _states(log: ProposalLog, *, fixes: bool) -> dict[str, int]:
@@ -185,11 +184,6 @@ def _agents(settings: Settings) -> dict[str, str]:
         return {"": str(error)}
 
 
-def _waiting_days(lake: Lake) -> dict[str, str]:
-    """The days whose reflections wait for the model, with the reason."""
-    return {f"{day}": why_waiting(lake, day) for day in lake.days("reflections") if is_waiting(lake, day)}
-
-
 def _print(data: dict[str, Any]) -> None:
     say_pair("workspace", data["workspace"])
     say_pair("model", data["model"] or NO_MODEL)
@@ -200,7 +194,9 @@ def _print(data: dict[str, Any]) -> None:
     say_problems(data["problems"], data["set_aside"])
     _print_checks(data)
     _print_automation(data)
-    _print_models(data)
+    if calls := data["model_calls_today"]:
+        spent, tokens = data["spent_today_usd"], data["model_tokens_today"]
+        say_pair("models today", f"${spent:.2f} and {tokens:,} tokens spent or reserved, {calls:,} calls")
     _print_review(data)
     agents = "; ".join(f"{name}: {how}" if name else how for name, how in data["agents"].items())
     say_pair("connected agents", agents or "none; `memory agents` lists them")
@@ -219,7 +215,7 @@ def _print_reading(data: dict[str, Any]) -> None:
     if data["files_still_to_be_read"]:
         say_pair("files still to be read", f"{data['files_still_to_be_read']}; `memory run --all` reads them")
     if soon := data["deleted_soon"]:
-        say(f"{'deleted soon':<24}{soon['sentence']}; `memory run --all` reads them", "yellow")
+        say_pair("deleted soon", f"{soon['sentence']}; `memory run --all` reads them", "yellow")
     say_not_read(data)
     say_list("sessions left out", [f"{path}: {why}" for path, why in data["sessions_left_out"].items()])
     unknown = [f"{name} ×{n}" for name, n in data["unknown_record_types"].items()]
@@ -277,16 +273,10 @@ def _print_automation(data: dict[str, Any]) -> None:
         say_pair("sensors and schedules", runs + (f"; switched off: {', '.join(off)}" if off else ""))
 
 
-def _print_models(data: dict[str, Any]) -> None:
-    if calls := data["model_calls_today"]:
-        spent, tokens = data["spent_today_usd"], data["model_tokens_today"]
-        say_pair("models today", f"${spent:.2f} and {tokens:,} tokens spent or reserved, {calls:,} calls")
-
-
 def _print_review(data: dict[str, Any]) -> None:
     say_pair("proposals", ", ".join(f"{n} {state}" for state, n in data["proposals"].items()) or "none yet")
     if data["review_left"]:
-        say(f"{'':<24}{data['review_left']}", "yellow")
+        say_pair("", data["review_left"], "yellow")
     say_friction(data)
     if not data["reflector"]:
         say_pair("", NO_MODEL_FOR_FRICTION)

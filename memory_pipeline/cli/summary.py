@@ -1,7 +1,7 @@
-"""The summary of a run: counts, checks, cost, and the location of its results."""
+"""The summary of a run: counts, checks, cost, the location of its results, and what became of proposals meanwhile."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import polars as pl
@@ -12,8 +12,22 @@ from memory_pipeline.embeddings.health import days_by_words, set_aside_files, ve
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.config import NO_MODEL
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.applying import left_to_the_user
+from memory_pipeline.proposals.events import (
+    APPROVED,
+    AUTO_SURFACE,
+    DECIDED,
+    EXPIRED,
+    INVALID,
+    REJECTED,
+    REVIEW_SURFACE,
+    SUPERSEDED,
+    WITHDRAWN,
+    ProposalLog,
+)
 from memory_pipeline.proposals.memory_copies import memory_loss
+from memory_pipeline.proposals.quoted_change import visible
+from memory_pipeline.proposals.review import not_understood, now_utc
 from memory_pipeline.recall.friction import summarize_patterns
 from memory_pipeline.sessions.file_rows import not_read
 from memory_pipeline.settings import Settings
@@ -120,11 +134,11 @@ def say_not_read(data: Mapping[str, Any]) -> None:
 def say_problems(problems: Sequence[str], set_aside: Sequence[str]) -> None:
     """Print the problems, and the quarantined damaged files."""
     for problem in problems:
-        say(f"{'problem':<24}{problem}", "yellow")
+        say_pair("problem", problem, "yellow")
     for path in set_aside:
-        say(f"{'quarantined':<24}{path}", "yellow")
+        say_pair("quarantined", path, "yellow")
     if set_aside:
-        say(f"{'':<24}It was damaged; `memory run --all` rebuilds its contents. Then delete it.", "yellow")
+        say_pair("", "It was damaged; `memory run --all` rebuilds its contents. Then delete it.", "yellow")
 
 
 def _spent(summary: dict[str, Any]) -> str:
@@ -167,3 +181,40 @@ def print_summary(settings: Settings, summary: dict[str, Any], *, reviews: bool 
     say_problems(summary["problems"], summary["set_aside"])
     here = f"{settings.review_file} or `memory review`" if reviews else "`memory review` where this lake is reviewed"
     say(f"\nReview the proposals: {here}. The Dagster UI: `memory ui`.")
+
+
+def outcomes_since(settings: Settings, began: datetime) -> dict[str, Any]:
+    """Ids by outcome, from the decisions since then. Decisions in the future come from a run with a wrong clock."""
+    lake = Lake.from_settings(settings)
+    log = ProposalLog(lake)
+    recent = log.events(DECIDED, pl.col("happened_at").is_between(began, now_utc())).sort("happened_at", "proposal_id")
+    is_read = pl.col("surface") == REVIEW_SURFACE
+    read, other = recent.filter(is_read), recent.filter(~is_read)
+    return {
+        **{end: read.filter(decision=end)["proposal_id"].to_list() for end in (APPROVED, REJECTED)},
+        "invalid": dict(read.filter(decision=INVALID).select("proposal_id", "reason").iter_rows()),
+        "not_understood": not_understood(Workspace(settings, lake)),
+        "to_make": {p: how for p, how in left_to_the_user(log).items() if p in set(recent["proposal_id"])},
+        **{end: other.filter(decision=end)["proposal_id"].to_list() for end in (EXPIRED, SUPERSEDED, WITHDRAWN)},
+        "automatic": other.filter(surface=AUTO_SURFACE)["proposal_id"].to_list(),
+    }
+
+
+def print_outcomes(settled: dict[str, Any]) -> None:
+    """Print a line for the marks in REVIEW.md and one for automatic outcomes, if there are any."""
+    by_hand = {APPROVED: "approved", REJECTED: "rejected", INVALID: "approved but not promoted"}
+    read = [f"{len(settled[key])} {name}" for key, name in by_hand.items() if settled[key]]
+    read += [f"{p}: {reason}" for p, reason in settled["invalid"].items()]
+    read += [f"not understood: {', '.join(ids)}"] if (ids := settled["not_understood"]) else []
+    if read:
+        say(f"REVIEW.md: {', '.join(read)}", "yellow" if ids or settled["invalid"] else "")
+    for how in settled["to_make"].values():
+        say(visible(how), "cyan")
+    automatic = {
+        EXPIRED: "expired",
+        SUPERSEDED: "superseded by newer ones",
+        WITHDRAWN: "withdrawn, because their problem has stopped",
+        "automatic": "promoted",
+    }
+    if ended := ", ".join(f"{len(settled[key])} {name}" for key, name in automatic.items() if settled[key]):
+        say(f"Automatically: {ended}")

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import memory_pipeline
-from memory_pipeline.cli.console import MISUSED, err, one_sentence
-from memory_pipeline.settings import SettingError, Settings, load_settings
+from memory_pipeline.cli.console import err
+from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.settings.marks import FORMAT, stored_format
 
 EXAMPLES = Path(memory_pipeline.__file__).parent / "examples"
@@ -32,8 +32,7 @@ def settings_of_call(sessions: Sequence[Path] = ()) -> Settings:
     if sessions:
         os.environ["MEMORY_SESSION_DIRS"] = os.pathsep.join(map(str, sessions))  # made absolute by the settings
         os.environ["MEMORY_DEFAULT_SESSION_DIRS"] = "false"
-    with one_sentence(SettingError, code=MISUSED):
-        settings = load_settings()
+    settings = load_settings()
     return migrated(settings)
 
 
@@ -48,12 +47,12 @@ def migrated(settings: Settings) -> Settings:
 
 def use_examples(settings: Settings) -> Settings:
     """The settings of a separate workspace with the bundled examples, so that they never mix with a user's memory."""
-    workspace = examples_workspace(settings)
-    os.environ["MEMORY_WORKSPACE"] = str(workspace)
-    if settings.lake:
-        os.environ["MEMORY_LAKE"] = _examples_lake(settings.lake)
+    own = _example_settings(settings)
+    os.environ["MEMORY_WORKSPACE"] = str(own.workspace)
+    if own.lake:
+        os.environ["MEMORY_LAKE"] = own.lake
     os.environ.setdefault("MEMORY_TIMEZONE", "UTC")  # one example spans midnight there
-    return settings_of_call([_copied_examples(workspace / "sessions")])
+    return settings_of_call([_copied_examples(own.workspace / "sessions")])
 
 
 def _copied_examples(folder: Path) -> Path:
@@ -72,14 +71,6 @@ def _copied_examples(folder: Path) -> Path:
     return folder
 
 
-def examples_workspace(settings: Settings) -> Path:
-    return settings.workspace / "examples"
-
-
-def _examples_lake(url: str) -> str:
-    return f"{url.rstrip('/')}/examples"
-
-
 def _has_been_run(settings: Settings) -> bool:
     from memory_pipeline.lake.opening import storage_of
 
@@ -87,8 +78,8 @@ def _has_been_run(settings: Settings) -> bool:
 
 
 def _example_settings(settings: Settings) -> Settings:
-    lake = settings.lake and _examples_lake(settings.lake)
-    return settings.model_copy(update={"workspace": examples_workspace(settings), "lake": lake})
+    lake = settings.lake and f"{settings.lake.rstrip('/')}/examples"
+    return settings.model_copy(update={"workspace": settings.workspace / "examples", "lake": lake})
 
 
 def active_settings() -> Settings:

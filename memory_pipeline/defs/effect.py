@@ -37,7 +37,7 @@ def effect_assets(placement: Placement) -> dg.AssetsDefinition:
         span. It shows what memory could have spared its user, and not what it did.
         """
         opened, days = placement.open(context), days_of(context)
-        for effect in effect_on(opened, list(days), with_model=True, with_shown=True):
+        for effect in effect_on(opened, list(days), in_full=True):
             context.add_asset_metadata(describe(effect), partition_key=days[effect.day])
         return dg.MaterializeResult()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -19,11 +19,11 @@ from memory_pipeline.actions.files import KINDS as PATTERN_KINDS
 from memory_pipeline.actions.files import hints_of, patterns_with_cure
 from memory_pipeline.agents.kit.tool_calls import runs, signature
 from memory_pipeline.effect.history import STATES, KnownLine, LakeBefore, MemoryHistory, State
-from memory_pipeline.effect.needs import Kind, Need, Session, sessions_on
+from memory_pipeline.effect.needs import Kind, Need, sessions_on
 from memory_pipeline.effect.pairs import PairJudge
 from memory_pipeline.embeddings.index import Filters
 from memory_pipeline.friction.active import active_patterns
-from memory_pipeline.friction.attempts import USER
+from memory_pipeline.friction.attempts import USER, Session
 from memory_pipeline.friction.checks import Check, check_for
 from memory_pipeline.friction.messages import bare
 from memory_pipeline.lake.rows import FrictionRow
@@ -37,6 +37,8 @@ from memory_pipeline.workspace.workspace import Workspace
 
 Place = Literal["brief", "recall", "hint"]
 PLACES: tuple[Place, ...] = get_args(Place)
+MAX_PROMPT = 1_000
+"""Maximum characters of a session's first prompt that are searched for."""
 
 
 @dataclass(frozen=True)
@@ -75,39 +77,34 @@ class DayEffect:
         return sum(place in case.shown_by for case in self.cases)
 
 
-def effect_on(workspace: Workspace, days: Sequence[date], *, with_model: bool, with_shown: bool) -> list[DayEffect]:
+def effect_on(workspace: Workspace, days: Sequence[date], *, in_full: bool) -> list[DayEffect]:
     """The effect on each of these days, in order, except those whose messages are no longer kept.
 
-    With a model set and ``with_model``, it judges the pairs that words do not decide, within the budget of models.
-    With ``with_shown``, briefs, searches and hints are computed, which takes about a tenth of a second for each case.
+    ``in_full``, briefs, searches and hints are computed, which takes about a tenth of a second for each case, and a
+    model, if one is set, judges the pairs that words do not decide, within the budget of models.
     """
     days = [day for day in days if not workspace.lake.is_retired("messages", day)]
     history = MemoryHistory(workspace)
-    judge = PairJudge(workspace) if with_model else None
+    judge = PairJudge(workspace)
     found = {day: DayEffect(day) for day in days}
-    befores = {day: _Before(workspace, history, day) for day in days}
     with closing(Searcher(workspace.settings)) as search:
-        for session in sessions_on(workspace, days):
+        befores = {day: _Before(workspace, history, judge, search, day) for day in days}
+        for session, needs in sessions_on(workspace, days):
             for day in sorted({turn.day for turn in session.turns} & found.keys()):
-                _add(session, found[day], befores[day], judge, search if with_shown else None)
+                _add(session, [need for need in needs if need.day == day], found[day], befores[day], in_full)
     return list(found.values())
 
 
-def _add(
-    session: Session, effect: DayEffect, before: _Before, judge: PairJudge | None, search: Searcher | None
-) -> None:
+def _add(session: Session, needs: Sequence[Need], effect: DayEffect, before: _Before, in_full: bool) -> None:
     """Add the needs and cases of a session on a day."""
-    needs = [need for need in session.needs if need.day == effect.day]
     effect.sessions += 1
     effect.needs.update(need.kind for need in needs)
     cases = [case for need in needs if (case := before.case_for(need))]
-    if judge:
+    if in_full:
         matched = {id(case.need) for case in cases}
-        left = [need for need in needs if need.kind != "failure" and id(need) not in matched]
-        cases += before.judged(judge, left)
-    if search is not None:
+        cases += before.judged([need for need in needs if need.kind != "failure" and id(need) not in matched])
         effect.brief_tokens += before.brief(session.project).tokens
-        cases = [before.with_places(case, session, search) for case in cases]
+        cases = [before.with_places(case, session) for case in cases]
     effect.cases += sorted(cases, key=lambda case: case.need.at)
     effect.outdated += before.outdated(needs)
 
@@ -115,9 +112,11 @@ def _add(
 class _Before:
     """The memory before a day, with what is computed from it on first use."""
 
-    def __init__(self, workspace: Workspace, history: MemoryHistory, day: date) -> None:
+    def __init__(
+        self, workspace: Workspace, history: MemoryHistory, judge: PairJudge, search: Searcher, day: date
+    ) -> None:
         self.settings, self.lake = workspace.settings, LakeBefore(workspace.lake, day)
-        self.history, self.day = history, day
+        self.history, self.judge, self.search, self.day = history, judge, search, day
         self._briefs: dict[tuple[str | None, bool], Briefing] = {}
         self._hints: dict[str | None, dict[str, Any]] = {}
 
@@ -136,7 +135,7 @@ class _Before:
         place, _, _, line = min(found, key=lambda each: (*each[:3], each[3].line_id))
         return _case(need, STATES[place], line)
 
-    def judged(self, judge: PairJudge, needs: Sequence[Need]) -> Iterator[Case]:
+    def judged(self, needs: Sequence[Need]) -> Iterator[Case]:
         """The cases that a model finds among these needs: it is shown the approved and offered lines, newest first,
         and the observed ones that share a word with a need."""
         near = {line.line_id for need in needs for line in self._lines_for(need)}
@@ -151,7 +150,7 @@ class _Before:
         lines: dict[str, KnownLine] = {}
         for *_, line in sorted(stated, key=lambda each: each[:3]):
             lines.setdefault(line.words, line)
-        for need, line in judge.pairs(needs, list(lines.values()), self.day):
+        for need, line in self.judge.pairs(needs, list(lines.values()), self.day):
             state = line.state_before(self.day)
             assert state is not None
             yield _case(need, state, line, by_model=True)
@@ -170,17 +169,17 @@ class _Before:
             if line.sessions != {need.session_id} and not are_apart(need.projects, line.projects):
                 yield line
 
-    def with_places(self, case: Case, session: Session, search: Searcher) -> Case:
+    def with_places(self, case: Case, session: Session) -> Case:
         """The case with the places in which the session would have been shown its line."""
         places = list[Place]()
         sources = self._sources(case)
         if sources & set(self.brief(session.project, offered=case.state == "offered").shown):
             places.append("brief")
-        if case.need.kind != "failure" and sources & self._recalled(session, search):
+        if case.need.kind != "failure" and sources & self._recalled(session):
             places.append("recall")
         if self._is_hinted(case, session):
             places.append("hint")
-        return Case(**{**vars(case), "shown_by": tuple(places)})
+        return replace(case, shown_by=tuple(places))
 
     def _sources(self, case: Case) -> frozenset[str]:
         line = next((line for line in self.history.lines if line.line_id == case.line_id), None)
@@ -194,12 +193,12 @@ class _Before:
             self._briefs[project, offered] = brief_from(self.settings, self.lake, memory, project)
         return self._briefs[project, offered]
 
-    def _recalled(self, session: Session, search: Searcher) -> set[str]:
+    def _recalled(self, session: Session) -> set[str]:
         """The ids that a search with the first prompt of the session finds in earlier days."""
         first = next((turn.text for turn in session.turns if turn.role == USER and turn.answer_to is None), "")
         project = {"project": [session.project]} if session.project else {}
         try:
-            found = search.search(first[:MAX_PROMPT], Filters(None, self.day - timedelta(days=1), project))
+            found = self.search.search(first[:MAX_PROMPT], Filters(None, self.day - timedelta(days=1), project))
         except QueryError:  # a prompt without words
             return set()
         return {hit.source_id for hit in found.hits} if found.is_likely else set()
@@ -210,7 +209,8 @@ class _Before:
             return case.line_id in {hint["id"] for hint in self._hints_for(case.need)}
         check = check_for(case.line) if case.state in ("approved", "offered") else None
         return isinstance(check, Check) and any(
-            check.stops(call.call.tool, call.call.text) for call in session.calls_before(case.need)
+            attempt.call.at <= case.need.at and check.stops(attempt.call.tool, attempt.call.text)
+            for attempt in session.attempts
         )
 
     def _failure_case(self, need: Need) -> Case | None:
@@ -254,10 +254,6 @@ class _Before:
         yesterday = self.day - timedelta(days=1)
         rows = [p.row for p in active_patterns(self.lake, yesterday, self.settings.lookback_days)]
         return [(self.history.errors_of(row), row) for row in rows if row["kind"] in PATTERN_KINDS]
-
-
-MAX_PROMPT = 1_000
-"""Maximum characters of a session's first prompt that are searched for."""
 
 
 def _applies(row: FrictionRow, need: Need) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal, get_args
 
-from memory_pipeline.friction.attempts import Attempt, Turn, attempts
+from memory_pipeline.friction.attempts import Session
 from memory_pipeline.friction.corrections import MIN_WORDS
 from memory_pipeline.friction.failures import failures_in
 from memory_pipeline.friction.messages import bare, messages_in
@@ -42,22 +42,9 @@ class Need:
         return (self.project,) if self.project else ()
 
 
-@dataclass(frozen=True)
-class Session:
-    """A session on the days that were asked for, with its needs in order."""
-
-    session_id: str
-    project: str | None
-    turns: Sequence[Turn]
-    needs: Sequence[Need]
-
-    def calls_before(self, need: Need) -> list[Attempt]:
-        return [call for call in attempts(self.turns) if call.call.at <= need.at]
-
-
-def sessions_on(workspace: Workspace, days: Sequence[date]) -> Iterator[Session]:
-    """The sessions of these days, a week at a time. A session that goes on in the next week is yielded again, with the
-    needs of that week."""
+def sessions_on(workspace: Workspace, days: Sequence[date]) -> Iterator[tuple[Session, list[Need]]]:
+    """The sessions of these days with their needs in order, a week at a time. A session that goes on in the next week
+    is yielded again, with the needs of that week."""
     stage = FrictionStage(workspace)
     for first in range(0, len(days), MAX_DAYS):
         chosen = days[first : first + MAX_DAYS]
@@ -76,9 +63,7 @@ def sessions_on(workspace: Workspace, days: Sequence[date]) -> Iterator[Session]
                 for f in failures_in(session)
                 if f.error
             ]
-            yield Session(
-                session_id, project, session.turns, sorted(needs, key=lambda need: (need.at, need.message_id))
-            )
+            yield session, sorted(needs, key=lambda need: (need.at, need.message_id))
 
 
 def _kind(text: str, observed_as: str | None, *, is_correction: bool) -> Kind | None:

@@ -84,7 +84,7 @@ def effect_over(workspace: Workspace, first: date | None, last: date | None) -> 
         raise NoSessionsError(
             f"No session lies between {first} and {last}; the sessions go from {known[0]} to {known[-1]}."
         )
-    effects = effect_on(workspace, days, with_model=True, with_shown=True)
+    effects = effect_on(workspace, days, in_full=True)
     shown = [line for line in shown_lines(settings) if first <= day_of(line.at, settings.zone) <= last]
     found = outcomes(settings, lake, approved_rules(settings, lake)) if shown else []
     own = [seen for seen in found if first <= day_of(seen.line.at, settings.zone) <= last]

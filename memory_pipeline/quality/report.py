@@ -1,21 +1,53 @@
-"""The quality report: results of checks, figures by day, changes since last week, and advice."""
+"""The quality report: results of checks, figures by day, changes since last week, and advice.
+
+A figure is a share or a count of one local day. A day with nothing to count has no value, so that missing data does not
+look like zero.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
+
+import polars as pl
 
 from memory_pipeline.actions.outcomes import stored_times
-from memory_pipeline.effect.cases import effect_on
+from memory_pipeline.days import day_of
+from memory_pipeline.effect.cases import DayEffect, effect_on
+from memory_pipeline.effect.history import STATES
 from memory_pipeline.effect.summary import SPAN_DAYS
-from memory_pipeline.quality.figures import Figure, acceptance, costs, make_figures
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.events import PENDING, REJECTED, ProposalLog, is_fix
 from memory_pipeline.quality.results import Checked, Result, by_check, changes, worst_days
 from memory_pipeline.workspace.workspace import Workspace
 
-MOST_DAYS = 10
-"""Maximum number of days whose failures are shown in full."""
+SHARE, DOLLARS = "%", "$"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number by day, with its unit if it is a share or an amount of money."""
+
+    key: str
+    title: str
+    about: str
+    by_day: Mapping[date, float]
+    unit: str = SHARE
+
+    def shown(self, value: float) -> str:
+        """The value with its unit."""
+        if self.unit == SHARE:
+            return f"{value:.1%}"
+        return f"${value:,.2f}" if self.unit == DOLLARS else f"{round(value, 1):,g}"
+
+    def mean(self, last: date) -> float | None:
+        """The mean of the values of the seven days up to the last one."""
+        found = [v for n in range(7) if (v := self.by_day.get(last - timedelta(days=n))) is not None]
+        return sum(found) / len(found) if found else None
 
 
 @dataclass(frozen=True)
@@ -70,7 +102,7 @@ def make_report(workspace: Workspace, results: Sequence[Result], about: Mapping[
     lake, settings = workspace.lake, workspace.settings
     days = tuple(lake.read("sessions", columns=["day"])["day"].unique().sort())
     recent = [day for day in days if days[-1] - day < timedelta(days=SPAN_DAYS)]
-    effects = effect_on(workspace, recent, with_model=False, with_shown=False)
+    effects = effect_on(workspace, recent, in_full=False)
     checked = by_check(results, about)
     return Report(
         now,
@@ -78,7 +110,7 @@ def make_report(workspace: Workspace, results: Sequence[Result], about: Mapping[
         days,
         tuple(checked),
         tuple(make_figures(lake, results, settings.zone, effects)),
-        tuple(worst_days(results, MOST_DAYS)),
+        tuple(worst_days(results)),
         tuple(changes(checked, days[-1])) if days else (),
         tuple(acceptance(lake)),
         tuple(costs(lake)),
@@ -133,3 +165,95 @@ def _figure(figure: Figure, last: date | None) -> dict[str, Any]:
         "last_7_days": figure.mean(last) if last else None,
         "by_day": {f"{day}": value for day, value in sorted(figure.by_day.items())},
     }
+
+
+_OF_CHECKS = (
+    (
+        *("compression", "Compression", "Tokens of the observations per token said in their windows."),
+        *("compression_ratio", "ratio", None),
+    ),
+    (
+        *("times_invented", "Invented times"),
+        "Clock times in a model's answer that occur nowhere in the session; they are removed.",
+        *("hallucinated_timestamps", "invented", "written"),
+    ),
+    (
+        *("ungrounded", "Unsupported names", "Observations with a name or number that is not in their window."),
+        *("ungrounded_specifics", "flagged", "checked"),
+    ),
+    (
+        *("repeating", "Tool output as fact", "Observations that present the output of a tool as a statement."),
+        *("regurgitation", "repeating", "checked"),
+    ),
+    (
+        *("high", "High observations", "Share of a day's observations that are high."),
+        *("high_is_rare", "high", "observations"),
+    ),
+)
+"""Figures from checks of observations: key, title and description, the check, and the names of part and whole."""
+
+
+def make_figures(
+    lake: Lake, results: Iterable[Result], zone: ZoneInfo, effects: Sequence[DayEffect] = ()
+) -> list[Figure]:
+    """All figures, those of the checks first; a decision counts on its local day in this zone."""
+    stored = {(result.name, result.day): result.numbers for result in results if result.day}
+    found = [
+        Figure(key, title, about, _ratios(stored, f"observations/{check}", part, whole))
+        for key, title, about, check, part, whole in _OF_CHECKS
+    ]
+    offered = lake.read("proposals", columns=["day"]).group_by("day").len()
+    rejected = _rejected(lake, zone)
+    failed = {effect.day: effect.count(*STATES, kinds=("failure",)) for effect in effects}
+    spent = lake.read("ledger").filter(~pl.col("cached").fill_null(False)).group_by("day").agg(pl.col("cost_usd").sum())
+    return [
+        *found,
+        Figure("offered", "Lines offered", "Proposals of the day.", dict(offered.iter_rows()), ""),
+        Figure("rejected", "Rejected", "Share of the proposals decided on the day that a user rejected.", rejected),
+        Figure(
+            "said_again",
+            "Said again",
+            "Instructions and corrections that repeat a line approved or offered before the day, in nearly the same "
+            "words.",
+            {effect.day: effect.count("approved", "offered") for effect in effects},
+            "",
+        ),
+        Figure("failed_again", "Failed again", "Failed calls with an error that was known before the day.", failed, ""),
+        Figure("money", "Money", "Cost of models.", dict(spent.iter_rows()), DOLLARS),
+    ]
+
+
+def _ratios(
+    stored: Mapping[tuple[str, date], Mapping[str, float]], check: str, part: str, whole: str | None
+) -> dict[date, float]:
+    """The part of the whole by day, from the numbers that the check stored; without a name of the whole, the part."""
+    return {
+        day: numbers[part] / (numbers[whole] if whole else 1)
+        for (name, day), numbers in stored.items()
+        if name == check and part in numbers and (whole is None or numbers.get(whole))
+    }
+
+
+def _rejected(lake: Lake, zone: ZoneInfo) -> dict[date, float]:
+    decided = ProposalLog(lake).frame.filter(pl.col("status") != PENDING, pl.col("decided_at").is_not_null())
+    by_day: dict[date, list[bool]] = defaultdict(list)
+    for moment, status in decided.select("decided_at", "status").iter_rows():
+        by_day[day_of(moment, zone)].append(status == REJECTED)
+    return {day: sum(rejected) / len(rejected) for day, rejected in by_day.items()}
+
+
+def acceptance(lake: Lake) -> list[dict[str, str | int]]:
+    """Number of proposals by section of MEMORY.md and status; friction fixes have a row of their own."""
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    rows = ProposalLog(lake).frame.select("proposal_id", "section", "status")
+    for proposal, section, status in rows.iter_rows():
+        counts["Friction Fixes" if is_fix(proposal) else section or "–"][status] += 1
+    return [{"section": section} | dict(ends) for section, ends in sorted(counts.items())]
+
+
+def costs(lake: Lake) -> list[dict[str, str | int | float]]:
+    """Calls, tokens and cost by stage and model."""
+    calls = lake.read("ledger").filter(~pl.col("cached").fill_null(False))
+    tokens = (pl.col("input_tokens") + pl.col("output_tokens")).sum().alias("tokens")
+    found = calls.group_by("stage", "model").agg(pl.len().alias("calls"), tokens, pl.col("cost_usd").sum().alias("usd"))
+    return found.sort("usd", "stage", "model", descending=[True, False, False]).to_dicts()

@@ -10,16 +10,15 @@ from datetime import date, timedelta
 from memory_pipeline.distillation.periods import DAY, LEVEL_OF
 
 WEEK = timedelta(days=7)
+WORST_DAYS = 10
+"""Maximum number of days whose failures are shown in full."""
 ADVICE: Mapping[str, str] = {
     "every_message_in_one_window": "Files of `messages` or `windows` are inconsistent: `memory run --from DAY --to "
     "DAY` rebuilds the day from its session files.",
-    "times_are_recorded": (
-        "Rows were changed or restored after they were built: run the day again. Until this "
-        "passes, later stages do not read the day."
-    ),
-    "evidence_is_verbatim": (
-        "Rows were changed or restored after they were built: run the day again. Until this "
-        "passes, later stages do not read the day."
+    **dict.fromkeys(
+        ("times_are_recorded", "evidence_is_verbatim"),
+        "Rows were changed or restored after they were built: run the day again. Until this passes, later stages do "
+        "not read the day.",
     ),
     "no_secrets": "Run the day again with redaction on (`MEMORY_REDACT=true`); what it says looks like a secret is "
     "still in the transcript.",
@@ -31,9 +30,8 @@ ADVICE: Mapping[str, str] = {
     "model (`memory setup`) may make none.",
     "regurgitation": "The output of tools is presented as statements: check the lines below, or try another model "
     "(`memory setup`).",
-    "high_is_rare": (
-        "Too many observations are high, so high means little: check the day with `memory show DAY --high`."
-    ),
+    "high_is_rare": "Too many observations are high, so high means little: check the day with `memory show DAY "
+    "--high`.",
     "index_matches_tables": "Run the day again, or rebuild the index with `memory admin index rebuild`.",
     "evidence_is_stored": "Run the day again: the sources of its patterns have changed.",
     "recall_loss": "A distillation lost a high observation: run it again; the days themselves are kept.",
@@ -102,14 +100,14 @@ def by_check(results: Iterable[Result], about: Mapping[str, str]) -> list[Checke
     return [Checked(name, about[name], found.get(name, {})) for name in about]
 
 
-def worst_days(results: Iterable[Result], most: int) -> list[tuple[date, list[Result]]]:
+def worst_days(results: Iterable[Result]) -> list[tuple[date, list[Result]]]:
     """The days with the most failures and these failures, errors before warnings, newer before older."""
     by_day: dict[date, list[Result]] = defaultdict(list)
     for result in results:
         if not result.passed and result.day is not None:
             by_day[result.day].append(result)
     days = sorted(by_day, key=lambda d: (sum(r.severe for r in by_day[d]), len(by_day[d]), d), reverse=True)
-    return [(day, sorted(by_day[day], key=lambda r: (not r.severe, r.name))) for day in days[:most]]
+    return [(day, sorted(by_day[day], key=lambda r: (not r.severe, r.name))) for day in days[:WORST_DAYS]]
 
 
 def changes(checked: Iterable[Checked], last: date) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import Timeout
 from markupsafe import Markup
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -63,8 +64,8 @@ def page_app(review_session: ReviewSession, report: Callable[[], Report], lifesp
         Route("/quality", page.quality),
         Route("/static/{name}", page.static),
     ]
-    refused = dict.fromkeys((MemoryPipelineError, Timeout), page.not_shown)
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: page.no_such_page, **refused})
+    refused = dict.fromkeys((404, MemoryPipelineError, Timeout), page.not_shown)
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=refused)
 
 
 class Page:
@@ -83,14 +84,14 @@ class Page:
     def static(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in STATIC:
-            raise PageNotFoundError("There is no such page.")
+            raise HTTPException(404)
         folder, kind = STATIC[name]
         return FileResponse(folder / name, media_type=kind)
 
     def review(self, request: Request) -> Response:
         self.review_session.look()
         screen = review_screen(self.review_session, request.query_params)
-        self.review_session.saw([each.shown.card.proposal_id for each in screen.cards])
+        self.review_session.saw([each.shown.card.proposal_id for each in screen["cards"]])
         return self.shown(request, "review", review=screen)
 
     def step(self, request: Request) -> Response:
@@ -148,10 +149,8 @@ class Page:
 
     def not_shown(self, request: Request, error: Exception) -> Response:
         """Answer a known error with its message."""
-        return self.shown(request, "missing", 404, reason=f"{error}")
-
-    def no_such_page(self, request: Request, error: Exception) -> Response:
-        return self.shown(request, "missing", 404, reason="There is no such page.")
+        reason = "There is no such page." if isinstance(error, HTTPException) else f"{error}"
+        return self.shown(request, "missing", 404, reason=reason)
 
     def shown(self, request: Request, screen: str, status: int = 200, **values: Any) -> Response:
         """Render a screen with the common parts: the action that can be undone, and results of earlier ones."""

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
@@ -34,14 +35,6 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 _HOW_TO_OPEN = "Open this page with `memory open`: its address works once, in one browser."
-
-
-class Refused(Exception):
-    """A request is refused; the exception has the reason and the status."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
 
 
 class Guard:
@@ -79,23 +72,23 @@ class Guard:
         answer: ASGIApp
         try:
             answer = await self._answer(Request(scope, receive))
-        except Refused as refused:
-            answer = PlainTextResponse(f"{refused}\n", refused.status)
+        except HTTPException as refused:
+            answer = PlainTextResponse(f"{refused.detail}\n", refused.status_code)
         await answer(scope, receive, _with_headers(send))
 
     async def _answer(self, request: Request) -> ASGIApp:
-        """Answer the request. Raises `Refused` if it is not allowed."""
+        """Answer the request. Raises `HTTPException` if it is not allowed."""
         self._check_place(request)
         if request.method == "GET" and (token := request.query_params.get("token")) and request.url.path == "/":
             return self._redirect_with_cookie(request, token)
         if not _same(request.cookies.get(self._cookie, ""), self._session):
-            raise Refused(401, _HOW_TO_OPEN)
+            raise HTTPException(401, _HOW_TO_OPEN)
         self.asked_at = time.monotonic()
         request.scope["form_token"] = self._form_token
         if request.method == "POST":
             request.scope["form"] = await self._form(request)
         elif request.method not in ("GET", "HEAD"):
-            raise Refused(405, "Only GET and POST are allowed.")
+            raise HTTPException(405, "Only GET and POST are allowed.")
         return self.app
 
     def _check_place(self, request: Request) -> None:
@@ -103,17 +96,17 @@ class Guard:
         own = {f"{name}:{self._port}" for name in (HOST, "localhost")}
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if host not in own or len(request.headers.getlist("host")) != 1:
-            raise Refused(403, f"Unknown host {host!r}. Open the page as {self.address}")
+            raise HTTPException(403, f"Unknown host {host!r}. Open the page as {self.address}")
         if (request.method == "POST" or origin is not None) and origin != f"http://{host}":
-            raise Refused(403, f"Requests from other pages are refused: {origin!r}.")
+            raise HTTPException(403, f"Requests from other pages are refused: {origin!r}.")
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            raise Refused(403, "Requests from other pages are refused.")
+            raise HTTPException(403, "Requests from other pages are refused.")
 
     def _redirect_with_cookie(self, request: Request, token: str) -> Response:
         """Redirect to the address without the token, which must not stay in the history."""
         is_known = _same(request.cookies.get(self._cookie, ""), self._session)
         if not is_known and (self._first is None or not _same(token, self._first)):
-            raise Refused(401, _HOW_TO_OPEN)
+            raise HTTPException(401, _HOW_TO_OPEN)
         answer = RedirectResponse("/", 303)
         if not is_known:
             self._first = None
@@ -121,18 +114,18 @@ class Guard:
         return answer
 
     async def _form(self, request: Request) -> Mapping[str, str]:
-        """The fields of a change. Raises `Refused` if it was not sent by a form of the page."""
+        """The fields of a change. Raises `HTTPException` if it was not sent by a form of the page."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/x-www-form-urlencoded":
-            raise Refused(415, "Only the page's own forms are accepted.")
+            raise HTTPException(415, "Only the page's own forms are accepted.")
         body = b""
         async for part in request.stream():
             body += part
             if len(body) > MAX_BODY:
-                raise Refused(413, f"More than {MAX_BODY:,} bytes: shorten the line.")
+                raise HTTPException(413, f"More than {MAX_BODY:,} bytes: shorten the line.")
         fields = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
         if not _same(fields.get("form_token", ""), self._form_token):
-            raise Refused(403, "This form is from an earlier page. Go back and reload the page.")
+            raise HTTPException(403, "This form is from an earlier page. Go back and reload the page.")
         return fields
 
     @property

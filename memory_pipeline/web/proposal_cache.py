@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from memory_pipeline.lake.rows import ProposalState
-from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.cards import Card, cards_of, days_of
 from memory_pipeline.proposals.context import Turn, conversations
 from memory_pipeline.proposals.events import ProposalLog
+from memory_pipeline.proposals.quoted_change import shown_lines
 from memory_pipeline.workspace.workspace import Workspace
 
 TABLES = (
-    *("sessions", "messages", "observations", "reflections"),
+    *("sessions", "messages", "observations"),
     *("proposals", "remembered", "supports", "friction_fixes", "events"),
 )
 """Tables that proposals and their cards are read from."""
@@ -38,12 +36,20 @@ class Shown:
 
     row: ProposalState
     card: Card
-    message_id: str | None
+    message_id: str
     start: int
     end: int
     turns: Sequence[Turn]
-    said_again: Sequence[str]
-    """Lines of later days that were merged into the proposal."""
+
+    @property
+    def is_editable(self) -> bool:
+        """Whether the user can edit the text and choose the section."""
+        return self.card.change is None or self.card.change.is_editable
+
+    @property
+    def changes(self) -> list[str]:
+        """The changed lines of a fix."""
+        return shown_lines(self.card.change) if self.card.change else []
 
 
 class ProposalCache:
@@ -89,26 +95,10 @@ class ProposalCache:
         firsts = {row["proposal_id"]: spans[0] for row in rows if (spans := row["evidence"])}
         days = days_of(self.workspace, self._log or ProposalLog(self.workspace.lake), rows)
         said = conversations(self.workspace.lake, days, {span["message_id"] for span in firsts.values()}, AROUND)
-        again = self._said_again([row["proposal_id"] for row in rows])
         found = {}
         for row, card in zip(rows, cards, strict=True):
             p = row["proposal_id"]
-            if span := firsts.get(p):
-                message, start, end = span["message_id"], span["start"], span["end"]
-                found[p] = Shown(row, card, message, start, end, said.get(message, []), again.get(p, []))
-            else:
-                found[p] = Shown(row, card, None, 0, 0, [], again.get(p, []))
+            span = firsts.get(p)
+            message, start, end = (span["message_id"], span["start"], span["end"]) if span else ("", 0, 0)
+            found[p] = Shown(row, card, message, start, end, said.get(message, []))
         return found
-
-    def _said_again(self, proposal_ids: Collection[str]) -> dict[str, list[str]]:
-        """The texts of the reflections that were merged into each proposal, newest first, by proposal."""
-        mine = pl.col("proposal_id").is_in(list(proposal_ids))
-        merged = self._current().table("supports").filter(mine).sort("said_at", descending=True)
-        if merged.is_empty():
-            return {}
-        texts = self.workspace.lake.read("reflections", merged["day"].unique(), ["reflection_id", "text"])
-        known, found = dict(texts.iter_rows()), dict[str, list[str]]()
-        for proposal_id, reflection in merged.select("proposal_id", "reflection_id").iter_rows():
-            if reflection in known:
-                found.setdefault(proposal_id, []).append(one_line(known[reflection]))
-        return {p: list(dict.fromkeys(lines)) for p, lines in found.items()}

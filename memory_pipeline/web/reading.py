@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -15,7 +15,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import Context, contexts
 from memory_pipeline.recall.filters import describe_filters, parse_filters
 from memory_pipeline.recall.origin import is_line
-from memory_pipeline.recall.search import MEMORY_LINE, Found, Results, search
+from memory_pipeline.recall.search import MEMORY_LINE, Found, search
 from memory_pipeline.recall.usage import log_use
 from memory_pipeline.settings import Settings
 
@@ -50,63 +50,32 @@ class Hit:
         return f"{self.found.record} {self.found.kind}".strip()
 
 
-@dataclass(frozen=True)
-class SearchScreen:
-    asked: Mapping[str, str]
-    hits: Sequence[Hit] = ()
-    notes: Sequence[str] = ()
-    """The limits of the answer, or the reason why there is none."""
-    is_likely: bool = True
-    nothing: str = ""
-    """The message when nothing was found."""
-    projects: Sequence[str] = ()
-    harnesses: Sequence[str] = ()
-
-
-def search_screen(settings: Settings, asked: Mapping[str, str]) -> SearchScreen:
-    """The search screen; without a query nothing is searched. An invalid query is reported on the page."""
+def search_screen(settings: Settings, asked: Mapping[str, str]) -> dict[str, Any]:
+    """The search screen; without a query nothing is searched. The notes are limits of the answer, or the reason why
+    there is none, such as an invalid query."""
     lake = Lake.from_settings(settings)
     known = lake.read("sessions", columns=["project", "harness"])
     projects, harnesses = (sorted(set(known[name].drop_nulls())) for name in ("project", "harness"))
-    empty = SearchScreen(asked, projects=projects, harnesses=harnesses)
+    screen = {"asked": asked, "projects": projects, "harnesses": harnesses, "hits": (), "notes": (), "nothing": ""}
     if not asked.get("q", "").strip():
-        return empty
+        return screen
     given = {name: [value] for name in ("project", "harness", "priority", "kind") if (value := asked.get(name))}
     try:
         filters = parse_filters(settings, asked.get("from") or None, asked.get("to") or None, **given)
         results = search(settings, asked["q"], filters, limit=HITS)
     except MemoryPipelineError as error:
-        return SearchScreen(asked, notes=[f"{error}"], projects=projects, harnesses=harnesses)
+        return screen | {"notes": [f"{error}"]}
     log_use(settings, "search", query=results.query, shown=[hit.source_id for hit in results.hits])
-    nothing = "" if results.hits else f"Nothing found{describe_filters(settings, filters)}."
-    hits = _with_context(lake, results)
-    return SearchScreen(asked, hits, results.notes, results.is_likely, nothing, projects, harnesses)
-
-
-def _with_context(lake: Lake, results: Results) -> list[Hit]:
     messages = {hit.source_id: date.fromisoformat(hit.day) for hit in results.hits if hit.role and hit.day}
     around = contexts(lake, set(messages.values()), set(messages))
-    return [Hit(hit, around.get(hit.source_id)) for hit in results.hits]
+    hits = [Hit(hit, around.get(hit.source_id)) for hit in results.hits]
+    nothing = "" if hits else f"Nothing found{describe_filters(settings, filters)}."
+    return screen | {"hits": hits, "notes": results.notes, "is_likely": results.is_likely, "nothing": nothing}
 
 
-@dataclass(frozen=True)
-class SessionScreen:
-    """A session: messages of users and models, oldest first, with the observations that quote each."""
-
-    session: Mapping[str, Any]
-    """The row of `sessions`, for several days the first."""
-    days: Sequence[date]
-    messages: Sequence[Mapping[str, Any]]
-    observations: Mapping[str, Sequence[Mapping[str, Any]]]
-    """The observations of the session, by the first message of their evidence."""
-    start: int
-    total: int
-    at: str = ""
-    """The requested message, which is shown in full."""
-
-
-def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScreen:
-    """A session by its id, or by that of a message of it. Raises `PageNotFoundError`."""
+def session_screen(settings: Settings, asked: Mapping[str, str]) -> dict[str, Any]:
+    """A session by its id: a page of the messages of users and models, oldest first, with the observations by the first
+    message of their evidence. The message `at` is on the page, and shown in full. Raises `PageNotFoundError`."""
     lake, session_id, at = Lake.from_settings(settings), asked.get("id", ""), asked.get("at", "")
     rows = lake.read("sessions").filter(pl.col("session_id") == session_id).sort("day")
     if rows.is_empty():
@@ -118,7 +87,8 @@ def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScree
     )
     said = said.unique("message_id", keep="first", maintain_order=True).sort("said_at", "source_line")
     ids = said["message_id"].to_list()
-    start = ids.index(at) // MESSAGES_SHOWN * MESSAGES_SHOWN if at in ids else _number(asked.get("from"))
+    first = asked.get("from", "0")
+    start = ids.index(at) // MESSAGES_SHOWN * MESSAGES_SHOWN if at in ids else int(first) if first.isdecimal() else 0
     page = said.slice(start, MESSAGES_SHOWN).to_dicts()
     columns = ["session_id", "observation_id", "priority", "kind", "text", "evidence"]
     observed = lake.read("observations", days, columns).filter(pl.col("session_id") == session_id)
@@ -126,8 +96,6 @@ def session_screen(settings: Settings, asked: Mapping[str, str]) -> SessionScree
     for row in observed.to_dicts():
         if row["evidence"]:
             notes.setdefault(row["evidence"][0]["message_id"], []).append(row)
-    return SessionScreen(rows.row(0, named=True), days, page, notes, start, len(ids), at)
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isdecimal() else 0
+    session = rows.row(0, named=True)  # of several days the first
+    shown = {"messages": page, "observations": notes, "start": start, "total": len(ids)}
+    return {"session": session, "days": days, "at": at} | shown

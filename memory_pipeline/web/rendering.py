@@ -7,12 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markdown_it import MarkdownIt
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from memory_pipeline.quality.page import templates_in, with_code
 from memory_pipeline.text.hidden import plain
 
 MAX_AROUND = 280
@@ -21,7 +22,6 @@ MAX_MARKED = 1_200
 MAX_TEXT = 4_000
 """Maximum characters of a message in a session; a link leads to the whole text."""
 _ID = re.compile(r"\b(?:[pf]-\d{8}-\d{3,}|[osrgdwmn]-[0-9a-f]{12})\b")
-_CODE = re.compile(r"`([^`]+)`")
 
 
 def marked(text: str, start: int, end: int) -> Markup:
@@ -39,13 +39,16 @@ def cut(text: str, limit: int = MAX_TEXT) -> str:
 
 def linked(text: str) -> Markup:
     """The text with ids of lines as links to their origin, and backticked parts as code."""
-    with_code = _CODE.sub(r"<code>\1</code>", f"{escape(plain(text))}")
-    return Markup(_ID.sub(r'<a href="/why?id=\g<0>">\g<0></a>', with_code))
+    return _linked(with_code(text))
 
 
 def from_markdown(text: str) -> Markup:
     """A daily log as HTML: its headings, lists and emphasis are rendered; links, images and HTML stay text."""
-    return Markup(_ID.sub(r'<a href="/why?id=\g<0>">\g<0></a>', _markdown().render(plain(text))))
+    return _linked(_markdown().render(plain(text)))
+
+
+def _linked(html: str) -> Markup:
+    return Markup(_ID.sub(r'<a href="/why?id=\g<0>">\g<0></a>', html))
 
 
 def render(request: Request, screen: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -60,14 +63,7 @@ def _cut(text: str, limit: int) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: plain(value) if type(value) is str else value,
-    )
+    made = templates_in(Path(__file__).parent / "templates")
     made.filters |= {"cut": cut, "linked": linked, "marked": marked, "markdown": from_markdown}
     return made
 

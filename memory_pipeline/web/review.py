@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode
 from memory_pipeline.proposals.events import APPROVED, PROMOTED, REJECTED
 from memory_pipeline.proposals.expiry import expiring_on
-from memory_pipeline.proposals.quoted_change import Change, shown_lines
 from memory_pipeline.proposals.review import now_utc
 from memory_pipeline.proposals.review_file import offered_in
 from memory_pipeline.web.proposal_cache import Shown
@@ -23,14 +23,6 @@ STEPS = {"approve": APPROVED, "edit": APPROVED, "reject": REJECTED, "later": LAT
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A project and the number of its pending proposals."""
-
-    value: str
-    count: int
-
-
-@dataclass(frozen=True)
 class CardShown:
     """A proposal on the screen."""
 
@@ -38,56 +30,41 @@ class CardShown:
     expires_on: date | None
     replaces: Sequence[str]
     """The lines that it would replace."""
-    said_again: Sequence[str]
-    """Repetitions that were merged into it."""
-    sections: Sequence[str]
-    """The sections to choose from; empty if the target fixes the place."""
-    edited: str | None
-    """The text of the edit box; None if the proposal cannot be edited."""
-    changes: Sequence[str]
-    """The changed lines of a fix."""
     was_put_off: bool
 
 
-@dataclass(frozen=True)
-class ReviewScreen:
-    cards: Sequence[CardShown]
-    total: int
-    """The number of pending proposals that match the filters."""
-    expiring: int
-    start: int
-    more: int | None
-    """The offset of the next page."""
-    projects: Sequence[Choice]
-    project: str
-    """The project that is chosen; empty for all."""
-
-
-def review_screen(session: ReviewSession, asked: Mapping[str, str]) -> ReviewScreen:
+def review_screen(session: ReviewSession, asked: Mapping[str, str]) -> dict[str, Any]:
     """The pending proposals, as many as REVIEW.md shows at once: those that expire soon, then those already in the
-    file, then the others, each best first; postponed ones come last."""
+    file, then the others, each best first; postponed ones come last. With the number of pending ones
+    by project."""
     settings, now, project = session.settings, now_utc(), asked.get("project", "")
     gone = {step.proposal_id for step in session.under_way()}
-    later = {p: n for n, p in enumerate(session.later)}
+    later = {p: n for n, p in enumerate(list(session.later))}
     every = [row for row in session.cache.pending() if row["proposal_id"] not in gone or row["proposal_id"] in later]
     expires = {row["proposal_id"]: expiring_on(settings, row, now) for row in every}
     rows = [row for row in every if not project or project in _projects(row)]
     there = _in_review_md(session)
     rows.sort(key=lambda row: (later.get(p := row["proposal_id"], -1), expires[p] or date.max, p not in there))
     start = int(asked.get("from", "0")) if asked.get("from", "0").isdecimal() else 0
-    page = rows[start : start + settings.pending_limit]
-    log = session.cache.log()
-    promoted = dict(log.events(PROMOTED).select("proposal_id", "text").iter_rows())
-    end = start + len(page)
-    return ReviewScreen(
-        [_card(session, shown, expires, promoted, later) for shown in session.cache.shown(page)],
-        len(rows),
-        sum(expires[row["proposal_id"]] is not None for row in rows),
-        start,
-        end if end < len(rows) else None,
-        [Choice(*found) for found in sorted(Counter(p for row in every for p in _projects(row)).items())],
-        project,
-    )
+    end = start + settings.pending_limit
+    promoted = dict(session.cache.log().events(PROMOTED).select("proposal_id", "text").iter_rows())
+    cards = [
+        CardShown(
+            shown,
+            expires[p := shown.card.proposal_id],
+            [promoted[old] for old in shown.row["supersedes"] or [] if old in promoted],
+            p in later,
+        )
+        for shown in session.cache.shown(rows[start:end])
+    ]
+    return {
+        "cards": cards,
+        "total": len(rows),  # that match the filter
+        "expiring": sum(expires[row["proposal_id"]] is not None for row in rows),
+        "more": end if end < len(rows) else None,  # where the next page begins
+        "projects": dict(sorted(Counter(p for row in every for p in _projects(row)).items())),
+        "project": project,
+    }
 
 
 def requested_step(session: ReviewSession, form: Mapping[str, str]) -> Step | None:
@@ -111,33 +88,7 @@ def _in_review_md(session: ReviewSession) -> set[str]:
 def _edited(shown: Shown, text: str) -> str | None:
     """The text as edited by the user; None if it is empty or unchanged."""
     line = one_line(text.replace("\r\n", "\n"))
-    return line if _is_editable(shown.card.change) and line and line != one_line(shown.card.text) else None
-
-
-def _is_editable(change: Change | None) -> bool:
-    return change is None or change.is_editable
-
-
-def _card(
-    session: ReviewSession,
-    shown: Shown,
-    expires: Mapping[str, date | None],
-    promoted: Mapping[str, str],
-    later: Mapping[str, int],
-) -> CardShown:
-    row, card = shown.row, shown.card
-    is_editable = _is_editable(card.change)
-    sections = list(dict.fromkeys([card.section, *session.settings.sections])) if is_editable else []
-    return CardShown(
-        shown,
-        expires[card.proposal_id],
-        [promoted[old] for old in row["supersedes"] or [] if old in promoted],
-        shown.said_again,
-        sections,
-        card.text if is_editable else None,
-        shown_lines(card.change) if card.change else [],
-        card.proposal_id in later,
-    )
+    return line if shown.is_editable and line and line != one_line(shown.card.text) else None
 
 
 def _projects(row: ProposalState) -> list[str]:

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from filelock import Timeout
@@ -64,10 +63,12 @@ class ReviewSession:
         self.cache = ProposalCache(self.workspace)
         self._held_seconds = held_seconds
         self._lock = threading.Lock()
-        self._held: Step | None = None
+        self.held: Step | None = None
+        """The last step, while it can be undone."""
         self._timer: threading.Timer | None = None
         self._being_recorded: list[Step] = []
-        self._later: dict[str, None] = {}
+        self.later: dict[str, None] = {}
+        """Postponed proposals, oldest first."""
         self._news: deque[str] = deque(maxlen=MAX_NEWS)
         self._executor = ThreadPoolExecutor(1, "review")
         self._seen: set[str] = set()
@@ -76,41 +77,29 @@ class ReviewSession:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.record_held()
         self._executor.shutdown()
         refresh_kept(self.settings)
 
-    @property
-    def held(self) -> Step | None:
-        """The last step, while it can be undone."""
-        return self._held
-
-    @property
-    def later(self) -> Sequence[str]:
-        """Postponed proposals, oldest first."""
-        return list(self._later)
-
     def under_way(self) -> list[Step]:
         """Actions that are not in a table or file yet."""
         with self._lock:
-            return [*self._being_recorded, *([self._held] if self._held else [])]
+            return [*self._being_recorded, *([self.held] if self.held else [])]
 
     def news(self) -> list[str]:
         """Results of earlier actions that were not shown yet, a sentence each."""
         with self._lock:
-            news = list(self._news)
-            self._news.clear()
-        return news
+            return [self._news.popleft() for _ in range(len(self._news))]
 
     def take(self, step: Step) -> None:
         """Hold this action, which can be undone, and record the previous one."""
         with self._lock:
             self._queue_held()
-            self._held = step
-            self._later.pop(step.proposal_id, None)
+            self.held = step
+            self.later.pop(step.proposal_id, None)
             if step.done == LATER:
-                self._later[step.proposal_id] = None
+                self.later[step.proposal_id] = None
             self._timer = threading.Timer(self._held_seconds, self._record_if_held, (step,))
             self._timer.daemon = True
             self._timer.start()
@@ -118,9 +107,9 @@ class ReviewSession:
     def undo(self) -> Step | None:
         """Undo the held action and return it; None if it is recorded already."""
         with self._lock:
-            step, self._held = self._held, None
+            step, self.held = self.held, None
             if step:
-                self._later.pop(step.proposal_id, None)
+                self.later.pop(step.proposal_id, None)
             return step
 
     def record_held(self) -> None:
@@ -146,11 +135,11 @@ class ReviewSession:
 
     def _record_if_held(self, step: Step) -> None:
         with self._lock:
-            if self._held is step:
+            if self.held is step:
                 self._queue_held()
 
     def _queue_held(self) -> None:
-        step, self._held = self._held, None
+        step, self.held = self.held, None
         if self._timer:
             self._timer.cancel()
         if step and step.done != LATER:
@@ -162,10 +151,10 @@ class ReviewSession:
         try:
             work()
         except (MemoryPipelineError, Timeout, OSError) as error:
-            self._add_news(f"Not recorded; still pending: {error}")
+            self._news.append(f"Not recorded; still pending: {error}")
         except Exception:
             logger.exception("a step on the page failed")
-            self._add_news("Not recorded; still pending: the terminal where `memory open` runs says why.")
+            self._news.append("Not recorded; still pending: the terminal where `memory open` runs says why.")
 
     def _record(self, step: Step) -> None:
         try:
@@ -185,13 +174,13 @@ class ReviewSession:
             self.workspace, {p: step.done}, now_utc(), surface=PAGE_SURFACE, texts=texts, sections=sections
         )
         if p in reasons:
-            self._add_news(f"{p} is not promoted: {reasons[p]}")
+            self._news.append(f"{p} is not promoted: {reasons[p]}")
         elif is_fix(p) and (how := left_to_the_user(ProposalLog(self.workspace.lake)).get(p)):
-            self._add_news(visible(how))
+            self._news.append(visible(how))
 
     def _retire(self, line: MemoryLine) -> None:
         today = day_of(now_utc(), self.settings.zone)
-        is_there = True
+        is_there = False
 
         def edit(current: bytes | None) -> bytes:
             nonlocal is_there
@@ -201,26 +190,20 @@ class ReviewSession:
 
         if self.settings.memory_file.exists():
             update_file(self.settings.memory_file, edit, backups=self.settings.backups)
-        if not is_there or not self.settings.memory_file.exists():
-            self._add_news(f"This line is no longer in MEMORY.md: {line.text}")
-        for problem in refresh_agents(self.settings):
-            self._add_news(problem)
+        if not is_there:
+            self._news.append(f"This line is no longer in MEMORY.md: {line.text}")
+        self._news.extend(refresh_agents(self.settings))
 
     def _reconcile(self) -> None:
         if not storage_of(self.settings).is_begun():
             return
         made = reconcile(self.workspace, now_utc())
         self._read_at = self._state_of_review()
-        for sentence in describe(made):
-            self._add_news(sentence)
+        self._news.extend(describe(made))
 
     def _record_shown(self, proposal_ids: Sequence[str]) -> None:
         with OpenLog.open(self.workspace) as log:
             log.record_shown(dict.fromkeys(proposal_ids), now_utc(), surface=PAGE_SURFACE)
-
-    def _add_news(self, sentence: str) -> None:
-        with self._lock:
-            self._news.append(sentence)
 
     def _state_of_review(self) -> tuple[int, int] | None:
         try:

@@ -47,10 +47,12 @@ class PageServer:
     ) -> None:
         self._silence = silence
         with ExitStack() as opened:
-            self._socket = opened.enter_context(_listening(port))
+            self._socket = opened.enter_context(listening(port))
             self.review_session = opened.enter_context(ReviewSession(settings, held_seconds=held_seconds))
             self._guard = Guard(page_app(self.review_session, report, self._watched), self._socket.getsockname()[1])
             self._ends = opened.pop_all()
+        self.first_address = self._guard.first_address
+        """The address with a token that one browser can use once."""
         config = uvicorn.Config(
             self._guard,
             log_level="warning",
@@ -65,11 +67,6 @@ class PageServer:
 
     def __exit__(self, *error: object) -> None:
         self._ends.close()
-
-    @property
-    def first_address(self) -> str:
-        """The address with a token that one browser can use once."""
-        return self._guard.first_address
 
     def run(self) -> bool:
         """Serve until Ctrl-C or `stop`; True if it ended because of inactivity."""
@@ -95,7 +92,8 @@ class PageServer:
         watching.cancel()
 
 
-def _listening(port: int) -> socket.socket:
+def listening(port: int) -> socket.socket:
+    """A socket that listens on this port of 127.0.0.1 (0: any free one). Raises `PortTakenError`."""
     made = socket.socket()
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -72,7 +72,7 @@ def test_without_a_word_it_only_says_what_it_would_take(tmp_path: Path) -> None:
 @each(
     ("call", "code", "told"),
     [
-        (["--from", "2025-03-05", "--to", "2025-03-01"], 2, "--from 2025-03-05 is after --to 2025-03-01."),
+        (["--from", "2025-03-05", "--to", "2025-03-01"], 2, "The first day, 2025-03-05, is after the last"),
         (["--from", "2125-03-01"], 1, "No day of the range has a session; sessions were found from 2025-01-30 to"),
         (["--from", "March"], 2, "'March' is not a day; write it as YYYY-MM-DD."),
         (["--json"], 2, "--json cannot ask for confirmation: add --yes."),
@@ -104,7 +104,6 @@ def test_month_by_month_makes_the_same_as_one_run(tmp_path: Path, at_once: Path)
     assert whole.returncode == 0, whole.stderr
     months = [line.partition(" to ")[0] for line in whole.stderr.splitlines() if " days are left" in line]
     assert months == ["2025-01-30", "2025-02-03", "2025-03-02"]
-    assert "to go" in whole.stderr  # by the pace of the months before
     assert rows(tmp_path) == rows(at_once)
     again = memory(tmp_path, *call, "--json")
     assert "5 are up to date, none are left" in again.stderr and " days are left" not in again.stderr

@@ -15,7 +15,11 @@ FAILED, MISUSED = 1, 2
     ("args", "code", "sentence"),
     [
         (["run", "--from", "2026-02-30"], MISUSED, "'2026-02-30' is not a day; write it as YYYY-MM-DD."),
-        (["run", "--from", "2026-03-02", "--to", "2026-03-01"], MISUSED, "--from 2026-03-02 is after --to 2026-03-01."),
+        (
+            ["run", "--from", "2026-03-02", "--to", "2026-03-01"],
+            MISUSED,
+            "The first day, 2026-03-02, is after the last",
+        ),
         (["run", "--all", "--to", "2026-03-01"], MISUSED, "--all selects every day"),
         (["run", "--sessions", "/does/not/exist"], MISUSED, "/does/not/exist is not a directory that can be read"),
         (["why", "nonsense"], MISUSED, "'nonsense' is not the id of a line"),

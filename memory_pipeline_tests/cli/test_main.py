@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,9 @@ from memory_pipeline.cli.commands import (
     AGENTS,
     CALLED_BY_PROGRAMS,
     COMMANDS,
-    MODULES,
+    MISUSES,
     OLD_NAMES,
-    REMOVED,
+    function_of,
     load_command,
 )
 from memory_pipeline.cli.main import app
@@ -68,8 +67,7 @@ def test_the_version_is_the_packages(tmp_path: Path) -> None:
 def test_the_list_of_commands_says_what_each_command_says_of_itself() -> None:
     wrong = []
     for name, summary in (COMMANDS | AGENTS | ADMIN).items():
-        own = MODULES.get(name, name)
-        told = inspect.getdoc(getattr(import_module(f"memory_pipeline.cli.{own}"), own)) or ""
+        told = inspect.getdoc(function_of(name)) or ""
         if told.splitlines()[0] != summary or load_command(name).name != name:
             wrong.append((name, told))
     assert wrong == []
@@ -104,13 +102,6 @@ def test_an_old_name_calls_the_new_command_and_is_not_listed() -> None:
         assert f"  {old} " not in listed
 
 
-def test_a_removed_command_says_what_to_use_instead() -> None:
-    for name, sentence in REMOVED.items():
-        for args in ([name], ["admin", name], ["admin", name, "--yes"]):
-            done = CliRunner(env=NARROW).invoke(app, args)
-            assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"{sentence}\n"), args
-
-
 def test_old_names_take_their_old_arguments(tmp_path: Path) -> None:
     cases = {
         ("compaction", "--seconds=1", "--json", "--", "nowhere"): (0, "No summary: "),
@@ -121,6 +112,12 @@ def test_old_names_take_their_old_arguments(tmp_path: Path) -> None:
         done = memory(tmp_path, *args)
         assert (done.returncode, done.stdout) == (code, ""), args
         assert said in done.stderr.splitlines()[-1]
+
+
+def test_the_errors_of_a_wrong_call_are_there_by_these_names() -> None:
+    files = Path(memory_pipeline.__file__).parent.rglob("*.py")
+    text = "\n".join(file.read_text("utf-8") for file in files)
+    assert [name for name in MISUSES if f"class {name}(MemoryPipelineError)" not in text] == []
 
 
 def test_a_form_of_the_context_is_named_once(tmp_path: Path) -> None:

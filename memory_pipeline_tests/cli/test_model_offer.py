@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.cli import model_offer, setup
+from memory_pipeline.cli import setup
 from memory_pipeline.llm.found import Choice
 from memory_pipeline.settings import ObserverSettings, Settings
 
@@ -25,10 +25,10 @@ class Asked(list[str]):
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     made = Asked()
-    monkeypatch.setattr(model_offer, "_is_at_terminal", lambda: True)
-    monkeypatch.setattr(model_offer, "choices", lambda: [CODEX, BROKEN])
-    monkeypatch.setattr(model_offer, "show_choices", lambda settings, offered: made.extend(c.name for c in offered))
-    monkeypatch.setattr(model_offer, "set_up", lambda settings, choice, outlook: setattr(made, "chosen", choice))
+    monkeypatch.setattr(setup, "_is_at_terminal", lambda: True)
+    monkeypatch.setattr(setup, "choices", lambda: [CODEX, BROKEN])
+    monkeypatch.setattr(setup, "show_choices", lambda settings, offered: made.extend(c.name for c in offered))
+    monkeypatch.setattr(setup, "set_up", lambda settings, choice, outlook: setattr(made, "chosen", choice))
     return made
 
 
@@ -44,7 +44,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, asked: Asked, *words: str) -> None:
 
 def test_a_number_sets_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Asked) -> None:
     answer(monkeypatch, asked, "9", "1")
-    model_offer.offer_model(Settings(workspace=tmp_path), TODAY)
+    setup.offer_model(Settings(workspace=tmp_path), TODAY)
     assert asked == ["codex", "Use one", "Use one"]  # what cannot answer now is not offered
     assert asked.chosen == CODEX
 
@@ -52,8 +52,8 @@ def test_a_number_sets_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_never_is_never_and_not_now_is_a_month(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Asked) -> None:
     settings = Settings(workspace=tmp_path)
     answer(monkeypatch, asked, "", "never")
-    for day in (TODAY, TODAY + timedelta(days=1), TODAY + model_offer.ASK_AGAIN, TODAY + timedelta(days=400)):
-        model_offer.offer_model(settings, day)
+    for day in (TODAY, TODAY + timedelta(days=1), TODAY + setup.ASK_AGAIN, TODAY + timedelta(days=400)):
+        setup.offer_model(settings, day)
     assert asked == ["codex", "Use one"] * 2
     assert asked.chosen is None
 
@@ -61,10 +61,10 @@ def test_never_is_never_and_not_now_is_a_month(tmp_path: Path, monkeypatch: pyte
 def test_a_script_a_set_model_and_a_machine_without_one_are_asked_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Asked
 ) -> None:
-    model_offer.offer_model(Settings(workspace=tmp_path, observer=ObserverSettings(model="command:x {prompt}")), TODAY)
-    monkeypatch.setattr(model_offer, "choices", lambda: [BROKEN])
-    model_offer.offer_model(Settings(workspace=tmp_path), TODAY)
-    monkeypatch.setattr(model_offer, "_is_at_terminal", lambda: False)
-    monkeypatch.setattr(model_offer, "choices", lambda: [CODEX])
-    model_offer.offer_model(Settings(workspace=tmp_path), TODAY)
+    setup.offer_model(Settings(workspace=tmp_path, observer=ObserverSettings(model="command:x {prompt}")), TODAY)
+    monkeypatch.setattr(setup, "choices", lambda: [BROKEN])
+    setup.offer_model(Settings(workspace=tmp_path), TODAY)
+    monkeypatch.setattr(setup, "_is_at_terminal", lambda: False)
+    monkeypatch.setattr(setup, "choices", lambda: [CODEX])
+    setup.offer_model(Settings(workspace=tmp_path), TODAY)
     assert asked == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.cli.outcomes import outcomes_since, print_outcomes
+from memory_pipeline.cli.summary import outcomes_since, print_outcomes
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace

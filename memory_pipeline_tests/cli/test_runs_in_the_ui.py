@@ -10,7 +10,7 @@ import pytest
 from dagster._core.instance.config import PoolGranularity
 from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
 
-from memory_pipeline.cli.running import runs_over
+from memory_pipeline.cli.running import ranges_of
 from memory_pipeline.defs.orchestration import DAYS_POOL, LOOK_BACK_POOL
 from memory_pipeline.defs.runs import instance_of, run_job
 from memory_pipeline.settings import Settings
@@ -66,5 +66,4 @@ def test_what_is_due_of_a_level_is_a_run_for_each_range_of_periods() -> None:
     from memory_pipeline.distillation.periods import Period
 
     due = [Period(DAYS, DAY + timedelta(days=n)) for n in (0, 1, 90)]
-    runs = runs_over("distil_job", due)
-    assert (runs.ranges, runs.steps) == ([(DAY, due[1].last), (due[2].last, due[2].last)], 3)
+    assert ranges_of(due) == [(DAY, due[1].last), (due[2].last, due[2].last)]

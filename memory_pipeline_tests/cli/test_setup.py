@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from memory_pipeline.cli.estimate import Outlook, estimate_outlook
 from memory_pipeline.cli.main import app
-from memory_pipeline.cli.setup_outlook import Outlook, estimate_outlook
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm import found

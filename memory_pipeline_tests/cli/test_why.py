@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from memory_pipeline.cli.why import why
+from memory_pipeline.cli.show import why
 from memory_pipeline.distillation.stage import stages_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES

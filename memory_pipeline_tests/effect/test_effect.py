@@ -46,8 +46,8 @@ def opened() -> Workspace:
     return workspace
 
 
-def effect(workspace: Workspace, day: date = NEXT, **options: bool) -> DayEffect:
-    (found,) = effect_on(workspace, [day], **{"with_model": False, "with_shown": False, **options})
+def effect(workspace: Workspace, day: date = NEXT, *, in_full: bool = False) -> DayEffect:
+    (found,) = effect_on(workspace, [day], in_full=in_full)
     return found
 
 
@@ -116,9 +116,9 @@ def test_a_line_that_the_day_replaces_was_out_of_date(opened: Workspace) -> None
 
 def test_the_places_that_would_have_shown_it(opened: Workspace) -> None:
     approve(opened, DAY)
-    (case,) = effect(opened, with_shown=True).cases
+    (case,) = effect(opened, in_full=True).cases
     assert set(case.shown_by) == {"brief", "hint"}
-    assert effect(opened, with_shown=True).brief_tokens > 0
+    assert effect(opened, in_full=True).brief_tokens > 0
 
 
 def test_an_error_of_a_known_pattern(opened: Workspace) -> None:
@@ -129,7 +129,7 @@ def test_an_error_of_a_known_pattern(opened: Workspace) -> None:
     put(lake, "friction_clusters", pattern(1, "busy", kind="recurring_failure", adds=adds, evidence=spans))
     again = ERROR.replace("3000", "4000")
     say(lake, "s9", "user: Start it.", "tool: Bash(command=npm run dev)", f"tool!: {again}", day=NEXT, clock="12:00")
-    found = effect(opened, with_shown=True)
+    found = effect(opened, in_full=True)
     (case,) = [case for case in found.cases if case.need.kind == "failure"]
     assert (case.need.text, case.line, case.shown_by) == (again, adds, ("hint",))
     assert totals([found])["failed_again"] == 1
@@ -141,7 +141,7 @@ def test_a_model_chooses_pairs_by_number(opened: Workspace) -> None:
     with openai_server(lambda _: answer) as server:
         model = {"reflector_model": "openai:played", "reflector_base_url": server.url, "reflector_price": "0/0"}
         workspace = Workspace(changed(opened.settings, **model), opened.lake)
-        (case,) = effect(workspace, day_after(2), with_model=True).cases
+        (case,) = effect(workspace, day_after(2), in_full=True).cases
     assert (case.line_id, case.state, case.by_model) == (LINE, "offered", True)
     assert RULE in server.requests[0].prompt
 

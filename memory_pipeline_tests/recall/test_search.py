@@ -406,7 +406,7 @@ def no_outage_is_remembered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_commands_load_no_table_library() -> None:
     """A question is asked at a prompt, and logged redacted: polars alone takes a fifth of a second."""
     heavy = "{'polars', 'duckdb', 'dagster', 'torch', 'py3langid'}"
-    modules = "memory_pipeline.cli.recall, memory_pipeline.cli.search, memory_pipeline.redaction"
+    modules = "memory_pipeline.cli.search, memory_pipeline.redaction"
     code = f"import sys, {modules}; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

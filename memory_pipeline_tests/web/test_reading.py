@@ -35,11 +35,15 @@ def test_a_session_of_two_days_is_read_in_order_with_what_was_observed(tmp_path:
     say(lake, "s2", "user: another session")
     put(lake, "observations", observation("line 0"))
     shown = session_screen(settings, {"id": "s1"})
-    assert [m["text"] for m in shown.messages[-2:]] == [f"line {MESSAGES_SHOWN - 2}", "the next day"]
-    assert (shown.start, shown.total, list(shown.days)) == (0, MESSAGES_SHOWN + 1, [day_after(0), day_after(1)])
-    assert [o["text"] for o in shown.observations[first[0]["message_id"]]] == ["line 0"]
+    assert [m["text"] for m in shown["messages"][-2:]] == [f"line {MESSAGES_SHOWN - 2}", "the next day"]
+    assert (shown["start"], shown["total"], list(shown["days"])) == (
+        0,
+        MESSAGES_SHOWN + 1,
+        [day_after(0), day_after(1)],
+    )
+    assert [o["text"] for o in shown["observations"][first[0]["message_id"]]] == ["line 0"]
     last = session_screen(settings, {"id": "s1", "at": second[-1]["message_id"]})
-    assert [m["text"] for m in last.messages] == ["the end"]
-    assert last.start == MESSAGES_SHOWN
+    assert [m["text"] for m in last["messages"]] == ["the end"]
+    assert last["start"] == MESSAGES_SHOWN
     with pytest.raises(PageNotFoundError):
         session_screen(settings, {"id": "s3"})

@@ -1,9 +1,9 @@
-"""`memory import`: proposes lines from other tools' memories for review."""
+"""`memory remember` and `memory import`: propose lines in the user's words, and those of other tools' memories."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,15 +11,18 @@ from typing import Annotated, Any
 import typer
 from filelock import Timeout
 
-from memory_pipeline.agents.agents import tilde_path
-from memory_pipeline.cli.console import MISUSED, confirm, fail, print_json, say
+from memory_pipeline.agents.files import tilde_path
+from memory_pipeline.cli.console import MISUSED, AsJson, Yes, confirm, counted, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
-from memory_pipeline.operations.importing.lines import Importer, MemoryFile
+from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.operations.importing.files import Importer, MemoryFile
 from memory_pipeline.operations.importing.sources import SOURCES, read_path, read_sources
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
 from memory_pipeline.proposals.importing import Judged, judged, offer
+from memory_pipeline.proposals.remembering import remember as store
 from memory_pipeline.proposals.review import now_utc, reconcile
 from memory_pipeline.recall.briefing_cache import refresh_kept
+from memory_pipeline.recall.folders import place_of_folder, project_named, project_of_place
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -30,19 +33,63 @@ WAIT_SECONDS = 2.0
 _Found = list[tuple[MemoryFile, list[Judged]]]
 
 
-def importing(
+def remember(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The rule or fact, in a sentence.")],
+    section: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Section of MEMORY.md; by default chosen by the words.")
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Project that it applies to; by default that of this folder, '' for all."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Propose a line for MEMORY.md in your own words.
+
+    It becomes a proposal like any other: `memory review` decides. A line with a secret is refused, and one that is
+    pending or approved already is not added again.
+    """
+    settings = settings_of_call()
+    if not storage_of(settings).is_begun():
+        raise fail("There is no workspace yet: run `memory run` first, then repeat this command.")
+    workspace, now = Workspace.open(settings), now_utc()
+    place = place_of_folder(Path.cwd())
+    name = project_of_place(workspace.lake, place) if project is None else project_named(workspace.lake, project)
+    made = store(workspace, text, now, section=section, project=name, cwd=place.cwd)
+    is_in_review = False
+    if not made.known:
+        try:
+            reconcile(workspace, now, wait=WAIT_SECONDS)
+            is_in_review = made.proposal_id in ProposalLog(workspace.lake).standing_on(REVIEW_SURFACE)
+        except Timeout:
+            pass
+        refresh_kept(settings)
+    if as_json:
+        print_json(vars(made) | {"project": name, "is_in_review": is_in_review})
+        return
+    if made.known:
+        own = f" ({made.proposal_id})" if made.proposal_id else ""
+        say(f"Not added, because it is already {made.known}{own}: {made.text}")
+        return
+    say(f"{made.proposal_id} {made.section}{f' (project: {name})' if name else ''}", "bold")
+    say(f"  {made.text}")
+    there = f"It is in {settings.review_file}" if is_in_review else "The next run puts it into REVIEW.md"
+    say(f"{there}; `memory review --approve {made.proposal_id}` approves it now.")
+
+
+def import_(
     path: Annotated[
         Path | None,
         typer.Argument(
             metavar="PATH",
-            help=("A memory file, a claude-mem database or a project's folder; replaces the known sources."),
+            help="A memory file, a claude-mem database or a project's folder; replaces the known sources.",
         ),
     ] = None,
     sources: Annotated[
         list[str] | None,
         typer.Option("--from", metavar="NAME", help=f"Only this source: {', '.join(SOURCES)}; may be repeated."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the findings.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON; needs --yes or --dry-run.")] = False,
 ) -> None:
@@ -62,7 +109,11 @@ def importing(
         raise fail(f"{unknown[0]!r}: no such source; expected one of {', '.join(SOURCES)}.", MISUSED)
     settings = settings_of_call()
     workspace = Workspace.open(settings)
-    files = _read(workspace, path, sources or list(SOURCES))
+    importer = Importer(workspace)
+    if path:
+        files = read_path(importer, path.expanduser().absolute())
+    else:
+        files = read_sources(importer, sources or list(SOURCES), Path.cwd())
     lines = [line for file in files for line in file.lines]
     found = _by_file(files, judged(workspace, lines))
     if not as_json:
@@ -72,7 +123,7 @@ def importing(
         limit = settings.pending_limit // 2
         if not yes:
             say(f"REVIEW.md shows at most {limit} imported lines at once; the others wait behind them.")
-        confirm(f"Offer {_lines(len(new))} for review?", yes, "Nothing was offered.")
+        confirm(f"Offer {counted(len(new), 'line')} for review?", yes, "Nothing was offered.")
         with suppress(Timeout):
             reconcile(workspace, now_utc(), wait=WAIT_SECONDS)  # marks in REVIEW.md count first
         found = _by_file(files, offer(workspace, lines, now_utc()))
@@ -83,13 +134,6 @@ def importing(
         print_json(_rows(found, stored=not dry_run))
     elif new and not dry_run:
         _print_done(workspace, found)
-
-
-def _read(workspace: Workspace, path: Path | None, sources: Sequence[str]) -> list[MemoryFile]:
-    importer = Importer(workspace)
-    if path:
-        return read_path(importer, path.expanduser().absolute())
-    return read_sources(importer, sources, Path.cwd())
 
 
 def _by_file(files: Sequence[MemoryFile], found: Sequence[Judged]) -> _Found:
@@ -103,8 +147,9 @@ def _show(found: _Found) -> None:
             say(file.problem, "yellow")
             continue
         new, known = [one for one in lines if not one.known], Counter(one.known for one in lines if one.known)
-        counts = f"{_lines(len(lines))}, {len(new)} new, {_format_known(known)}"
-        say(f"{tilde_path(file.path)}: {counts}", "bold")
+        kinds = ", ".join(f"{count} {kind}" for kind, count in known.items())
+        counts = f"{counted(len(lines), 'line')}, {len(new)} new, {known.total()} known"
+        say(f"{tilde_path(file.path)}: {counts}{f' ({kinds})' if kinds else ''}", "bold")
         for one in new[:SHOWN]:
             say(f"  {one.line.number}: {clip(one.line.text, MAX_LINE)}")
         if len(new) > SHOWN:
@@ -115,20 +160,10 @@ def _show(found: _Found) -> None:
         say("Nothing is new.", "dim")
 
 
-def _format_known(counts: Mapping[str, int]) -> str:
-    """The number of known lines, and that of each kind."""
-    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    return f"{sum(counts.values())} known{f' ({kinds})' if kinds else ''}"
-
-
-def _lines(count: int) -> str:
-    return f"{count} {'line' if count == 1 else 'lines'}"
-
-
 def _print_done(workspace: Workspace, found: _Found) -> None:
     ids = {one.proposal_id for _, lines in found for one in lines if not one.known}
     there = len(ids & ProposalLog(workspace.lake).standing_on(REVIEW_SURFACE))
-    say(f"{_lines(len(ids))} offered, {there} of them in {workspace.settings.review_file} now.", "green")
+    say(f"{counted(len(ids), 'line')} offered, {there} of them in {workspace.settings.review_file} now.", "green")
     say("`memory review` goes through them; `memory why ID` names the file and line of each.")
 
 

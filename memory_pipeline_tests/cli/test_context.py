@@ -1,4 +1,4 @@
-"""`memory context`: whatever is the matter, a session begins."""
+"""`memory context`: whatever is the matter, a session begins; the pack; the summary of a compaction, or nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.recall.usage import uses
 from memory_pipeline.settings import Settings
 from memory_pipeline_tests.cli.command import memory, memory_json
-from memory_pipeline_tests.rows import proposal, put, read_from, workspace
+from memory_pipeline_tests.conftest import conversation, user, write_session
+from memory_pipeline_tests.rows import observation, proposal, put, read_from, workspace
 
 
 @pytest.fixture
@@ -92,3 +93,64 @@ def test_an_approved_line_is_kept_for_the_next_session(settings: Settings, tmp_p
     assert memory(tmp_path, "review", "--approve", "p-20250305-001", env=env).returncode == 0
     assert "What the user approved" in file.read_text() != before
     assert "- (2025-03-05) Bricks are red. [p-20250305-001]" in json.loads(file.read_text())["briefing"]["text"]
+
+
+# --- the pack ---
+
+
+def test_a_pack_says_when_it_is_rebuilt(tmp_path: Path) -> None:
+    settings, lake = workspace(tmp_path / "ws")
+    put(lake, "observations", observation("Keep bricks dry."))
+    env = {"MEMORY_WORKSPACE": str(settings.workspace)}
+    kiln = tmp_path / "kiln"
+    kiln.mkdir()
+    first, second, third = (
+        memory(tmp_path, "context", "--pack", "--project", str(kiln), *options, env=env)
+        for options in ([], [], ["--rebuild"])
+    )
+    assert "Keep bricks dry." in first.stdout
+    assert first.stdout == second.stdout == third.stdout
+    assert [found.stderr for found in (first, second, third)] == [
+        "Rebuilt: there was none.\n",
+        "",
+        "Rebuilt: requested.\n",
+    ]
+    assert [use["kind"] for _, use in uses(settings)] == ["pack", "pack"]
+    assert memory_json(tmp_path, "context", "--pack", "--project", str(kiln), env=env)["rebuilt"] is None
+
+
+def test_wrong_calls_of_a_pack(tmp_path: Path) -> None:
+    empty = memory(tmp_path, "context", "--pack")
+    assert (empty.stdout, empty.returncode) == ("", 0)
+    assert "Nothing is remembered yet" in empty.stderr
+    unknown = memory(tmp_path, "context", "--pack", "--session", "nowhere")
+    assert unknown.returncode == 1
+    assert "'nowhere' is neither a file" in unknown.stderr
+
+
+# --- the summary of a compaction ---
+
+
+def test_a_summary_is_as_pi_wants_it(tmp_path: Path) -> None:
+    rule = user("2025-03-05T08:00:00", "Never use npm here, always use pnpm for the web client.", "first")
+    path = write_session(tmp_path / "s" / "one.jsonl", rule, *conversation("2025-03-05T09:00:00"))
+    options = ("--first-kept", "the parcel service 4 asked", "--tokens-before", "777", "--seconds", "60", "--json")
+    found = memory(tmp_path / "home", "context", "--compaction", str(path), *options)
+    made = json.loads(found.stdout)
+    assert found.returncode == 0
+    assert {"summary", "firstKeptEntryId", "tokensBefore", "details"} == set(made)
+    assert (made["firstKeptEntryId"], made["tokensBefore"]) == ("the parcel service 4 asked", 777)
+    assert "Never use npm here" in made["summary"]
+    assert "part 4" not in made["summary"]
+    plain = memory(tmp_path / "home", "context", "--compaction", str(path), "--seconds", "60")
+    assert "Never use npm here" in plain.stdout
+
+
+def test_a_summary_fails_open(tmp_path: Path) -> None:
+    for session in ("nowhere", str(tmp_path)):
+        found = memory(tmp_path / "home", "context", "--compaction", session)
+        assert (found.stdout, found.returncode) == ("", 0)
+        assert found.stderr.startswith("No summary: ")
+    wrong = memory(tmp_path / "home", "context", "--compaction", "x", env={"MEMORY_PACK_TOKENS": "many"})
+    assert (wrong.stdout, wrong.returncode) == ("", 0)
+    assert "MEMORY_PACK_TOKENS='many'" in wrong.stderr

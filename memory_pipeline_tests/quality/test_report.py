@@ -4,7 +4,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.quality.figures import Figure, acceptance, costs, make_figures
+from memory_pipeline.quality.report import Figure, acceptance, costs, make_figures
 from memory_pipeline.quality.results import ADVICE, Checked, Result, changes
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import DAY, day_after, decision, observation, proposal, put, say, workspace
