@@ -7,7 +7,7 @@ import typer
 from memory_pipeline.actions.outcomes import describe as describe_outcomes
 from memory_pipeline.actions.outcomes import outcomes, unheeded
 from memory_pipeline.actions.rules import RuleError
-from memory_pipeline.agents.agents import AGENTS
+from memory_pipeline.agents.agents import AGENTS, tilde_path
 from memory_pipeline.agents.connecting import describe, imported_file
 from memory_pipeline.agents.hooks import describe as describe_hooks
 from memory_pipeline.cli import commands

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from memory_pipeline.agents import connecting
-from memory_pipeline.agents.agents import BY_NAME, Agent, CannotConnectError, agent_of, installed
+from memory_pipeline.agents.agents import BY_NAME, Agent, CannotConnectError, agent_of, bytes_of, installed
 from memory_pipeline.agents.connecting import IMPORT, Connection, Line, connections, imported_file
-from memory_pipeline.agents.files import bytes_of
 from memory_pipeline.cli.console import MISUSED, Yes, confirm, fail, say, show_change, unless_unwritable
 from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.lake.store import Lake

@@ -33,7 +33,7 @@ from memory_pipeline.observations.model.observer import LanguageModelObserver
 from memory_pipeline.planning import Stages
 from memory_pipeline.reflections.estimate import estimate_pool, estimate_reflections
 from memory_pipeline.settings import ObserverSettings, Settings
-from memory_pipeline.settings.extras import is_installed
+from memory_pipeline.settings.loading import is_installed
 from memory_pipeline.stages import bring_up_to_date, is_current
 
 OBSERVING, REFLECTING, POOLING = "observations", "reflections", "pool_reflections"

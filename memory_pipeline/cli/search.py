@@ -9,9 +9,9 @@ import typer
 
 from memory_pipeline.cli.console import AsJson, err, print_json, say
 from memory_pipeline.cli.workspace import active_settings
+from memory_pipeline.embeddings.index import Filters
 from memory_pipeline.recall.answer import Answer, describe_source, extractive_answer, written_answer
 from memory_pipeline.recall.filters import describe_filters, parse_filters
-from memory_pipeline.recall.fusion import Filters
 from memory_pipeline.recall.search import Found, Results
 from memory_pipeline.recall.search import search as search_index
 from memory_pipeline.recall.usage import log_use

@@ -18,7 +18,6 @@ from memory_pipeline.cli.workspace import settings_of_call
 from memory_pipeline.llm.agents import BY_NAME
 from memory_pipeline.llm.config import NO_MODEL
 from memory_pipeline.llm.found import Choice, choices, loaded_context
-from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.settings import ObserverSettings, Settings, variable
 from memory_pipeline.settings.loading import missing_extras

@@ -14,8 +14,6 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.quoted_change import visible
-from memory_pipeline.recall.around import day_not_kept, messages_around
-from memory_pipeline.recall.day_log import day_log, without_fences
 from memory_pipeline.recall.folders import MAX_NAME
 from memory_pipeline.recall.showing import day_log, day_not_kept, messages_around, without_fences
 from memory_pipeline.text.sentences import clip

@@ -40,7 +40,7 @@ from memory_pipeline.reflections.evaluation import is_waiting, why_waiting
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
 from memory_pipeline.sessions.expiring import expiring
-from memory_pipeline.sessions.not_read import not_read
+from memory_pipeline.sessions.file_rows import not_read
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
