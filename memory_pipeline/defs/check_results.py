@@ -13,8 +13,8 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Target,
 )
 
-from memory_pipeline.defs.orchestration import DayOfKey, days_of, on_progress
-from memory_pipeline.defs.partitions import daily_partitions
+from memory_pipeline.defs.orchestration import on_progress
+from memory_pipeline.defs.partitions import days_of, partitions_of
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.embeddings.index_pool import indexes_kept_open
 from memory_pipeline.lake.store import Lake
@@ -36,12 +36,10 @@ def check_by_day(
     severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
     *,
     blocking: bool = False,
-    partitions_def: dg.PartitionsDefinition[Any] | None = None,
-    day_of_key: DayOfKey = date.fromisoformat,
 ) -> dg.AssetChecksDefinition:
     """A check that judges each day of a run, or all stored days in a run without days; the judge's docstring is its
     description in the UI. With other partitions than days the last day of each is judged."""
-    partitions = partitions_def or daily_partitions(placement.settings)
+    partitions = partitions_of(placement.settings, asset)
 
     @dg.asset_check(
         asset=placement.key(asset),
@@ -53,7 +51,7 @@ def check_by_day(
     )
     def check(context: dg.AssetCheckExecutionContext) -> Judged:
         opened = placement.open(context)
-        days = days_to_judge(context, opened.lake, asset, partitions, day_of_key)
+        days = days_to_judge(context, opened.lake, asset, partitions)
         if report := on_progress.get():
             report(f"checks of {asset}", 0)
         with indexes_kept_open():
@@ -109,15 +107,13 @@ def days_to_judge(
     lake: Lake,
     asset: str,
     partitions: dg.PartitionsDefinition[Any],
-    day_of_key: DayOfKey = date.fromisoformat,
 ) -> dict[date, str]:
     """The days of the run with their partitions, oldest first. A run without any ("Execute all" in the UI) judges all
     stored days of the asset."""
     if context.has_partition_key or context.has_partition_key_range:
-        return days_of(context, day_of_key)
+        return days_of(asset, context.partition_keys)
     stored = set(lake.days(asset))
-    days = sorted((day_of_key(key), key) for key in partitions.get_partition_keys())
-    return {day: key for day, key in days if day in stored}
+    return {day: key for day, key in days_of(asset, partitions.get_partition_keys()).items() if day in stored}
 
 
 def _result_of(verdict: Verdict, severity: dg.AssetCheckSeverity) -> dg.AssetCheckResult:

@@ -28,9 +28,7 @@ def failure_sensor(placement: Placement) -> dg.SensorDefinition:
     @dg.run_failure_sensor(
         name=placement.name("tell_failures"),
         minimum_interval_seconds=30,
-        default_status=dg.DefaultSensorStatus.RUNNING
-        if placement.starts(placement.settings.notify != OFF)
-        else dg.DefaultSensorStatus.STOPPED,
+        default_status=dg.DefaultSensorStatus(placement.status(placement.settings.notify != OFF)),
         description="Notify the target of MEMORY_NOTIFY when a run fails.",
     )
     def tell_failures(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:

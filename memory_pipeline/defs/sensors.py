@@ -126,9 +126,7 @@ def _sensor(
             name=placement.name(look.__name__),
             job_name=placement.name(job),
             minimum_interval_seconds=seconds,
-            default_status=dg.DefaultSensorStatus.RUNNING
-            if placement.starts(is_on)
-            else dg.DefaultSensorStatus.STOPPED,
+            default_status=dg.DefaultSensorStatus(placement.status(is_on)),
             description=" ".join((look.__doc__ or "").split()),
         )(look)
 
