@@ -7,8 +7,8 @@ from functools import partial
 
 from memory_pipeline.redaction.assignments import ASSIGNED, assignments
 from memory_pipeline.redaction.columns import COLUMNS, INSERTED, columns, inserted
-from memory_pipeline.redaction.commands import COMMANDS
 from memory_pipeline.redaction.contexts import (
+    COMMANDS,
     CONTEXTS,
     COOKIES,
     FOLDED_CONTEXTS,
@@ -16,11 +16,10 @@ from memory_pipeline.redaction.contexts import (
     cookies,
     secret_objects,
 )
+from memory_pipeline.redaction.decoding import CODES, ENCODED
 from memory_pipeline.redaction.detectors import LEFT_OUT, PRIVATE, Span
-from memory_pipeline.redaction.encoded import ENCODED
 from memory_pipeline.redaction.spoken import CREDENTIAL_LITERALS, KEYS, SPOKEN, credentials, keys, spoken
 from memory_pipeline.redaction.tokens import TOKENS
-from memory_pipeline.redaction.views import CODES
 
 Finder = Callable[[str, str], Iterable[Span]]
 _CLOSE = "</private>"

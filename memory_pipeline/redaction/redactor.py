@@ -9,10 +9,9 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from memory_pipeline.redaction.decoding import View, encoded, is_encoded
 from memory_pipeline.redaction.detectors import LEFT_OUT, PRIVATE, Prefilter, Span, fold
-from memory_pipeline.redaction.encoded import encoded, is_encoded
 from memory_pipeline.redaction.forgotten import NOTHING, Forgotten
-from memory_pipeline.redaction.views import View
 from memory_pipeline.settings import Settings, workspace_salt
 
 if TYPE_CHECKING:
