@@ -12,7 +12,7 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, err, fail, one_sentence, print_json
 from memory_pipeline.cli.workspace import EXAMPLE_PROJECT, active_settings, migrated, settings_of_call
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.briefing_cache import briefing_for
 from memory_pipeline.recall.folders import UnknownProjectError, existing_folder, place_asked_for

@@ -8,7 +8,7 @@ from filelock import Timeout
 
 from memory_pipeline.cli.console import MISUSED, fail, one_sentence, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
 from memory_pipeline.proposals.remembering import NotRememberedError
 from memory_pipeline.proposals.remembering import remember as store

@@ -81,7 +81,7 @@ def _examples_lake(url: str) -> str:
 
 
 def _has_been_run(settings: Settings) -> bool:
-    from memory_pipeline.lake.opening import storage_of
+    from memory_pipeline.lake.storage import storage_of
 
     return storage_of(settings).is_begun("sessions")
 

@@ -119,7 +119,6 @@ Tokens = Annotated[int, "estimated tokens"]
 CurrentTask = Annotated[str, "task at the end: of a window, as the user last named it; of a segment, as a model did"]
 SuggestedResponse = Annotated[str, "how to continue: the unanswered question or request, or that all is done"]
 SegmentId = Annotated[Name, "id of the segment"]
-Title = Annotated[str, "its topic in a few words"]
 Observer = Annotated[Name, "the observer that created the row"]
 Priority = Annotated[Name, "high (matters for weeks or months), medium (days) or low (hours)"]
 FactKind = Annotated[Name, "kind of fact, such as rule, decision or root_cause"]
@@ -127,7 +126,6 @@ Evidence = Annotated[list[EvidenceRow], "supporting spans of messages"]
 Trust = Annotated[Name, "the speaker: user, assistant, tool, paste, injected, model or team; also `imported`"]
 Owner = Annotated[Name, "owner of the memory: `me`, or as configured in an earlier version"]
 PointId = Annotated[Name, "id of the vector in the index"]
-SourceId = Annotated[Name, "id of the embedded row"]
 EmbeddingModel = Annotated[Name, "the embedding model"]
 Dimension = Annotated[int, "dimensions of the vector"]
 ContentHash = Annotated[Name, "sha256 of the embedded content"]
@@ -141,17 +139,11 @@ LastSeen = Annotated[datetime, "last time it was said"]
 Reflector = Annotated[Name, "the reflector that created the row"]
 Cwds = Annotated[list[str], "working directories of the source sessions"]
 Projects = Annotated[list[str], "names of the source projects"]
-DistillationId = Annotated[Name, "id of the distilled line"]
 ProposalId = Annotated[Name, "id of the proposal; for a friction fix, of its pattern"]
 SessionIds = Annotated[list[Name], "ids of the supporting sessions"]
 Supersedes = Annotated[list[Name], "proposals whose lines this one replaces once approved"]
 Worth = Annotated[float, "score of a line (about -3 to 3.1) or severity of a friction fix; the highest are shown first"]
 SaidAt = Annotated[datetime, "time of the message"]
-Surface = Annotated[
-    Name,
-    "where it was shown or decided: REVIEW.md, command, page or todoist; without a user: expiry, supersession, "
-    "friction or auto; for an applied fix, its file",
-]
 TargetFile = Annotated[str, "file to be changed"]
 Adds = Annotated[str, "line to add to the target file, without its bullet; empty for other changes"]
 Replaces = Annotated[str, "existing line of the target file that is removed or replaced by `adds`"]
@@ -161,7 +153,6 @@ Occurrences = Annotated[int, "occurrences"]
 Minutes = Annotated[float, "minutes between the problem and progress, in all occurrences"]
 FirstDay = Annotated[date, "day of its first occurrence"]
 LastDay = Annotated[date, "day of its last occurrence"]
-Place = Annotated[Name, "file in the workspace that approval changes; empty if the user makes the change"]
 ObservationId = Annotated[Name, "id of the observation"]
 ObservedAt = Annotated[datetime, "time of the message; see `untimed`"]
 Flags = Annotated[list[Name], "flags of the fact, such as `ungrounded`"]
@@ -239,9 +230,7 @@ class MessageRow(TypedDict):
     quoted: Annotated[list[SpanRow], "spans of a user's message that were pasted, not typed"]
     images: Annotated[list[ImageRow], "images: line of the source file and number within the record"]
     untimed: Untimed | None
-    answer_to: Annotated[
-        Name | None, "what the user answers through a tool: a question, plan or call; or refuses"
-    ]
+    answer_to: Annotated[Name | None, "what the user answers through a tool: a question, plan or call; or refuses"]
     answered: Annotated[str | None, "the question, plan or call (clipped), if known"]
 
 
@@ -282,7 +271,7 @@ class SegmentRow(TypedDict):
     narrative: Annotated[str, "request and outcome, quoted or summarized; empty if a model returned only facts"]
     first_message_id: Annotated[Name, "first message of the segment"]
     last_message_id: Annotated[Name, "last message of the segment"]
-    title: Title | None
+    title: Annotated[str | None, "its topic in a few words"]
     observer: Observer
     parsed: Annotated[bool, "whether the answer kept to the format; if not, `problem` says why"]
     problem: Annotated[str | None, "problem of the model's answer"]
@@ -357,7 +346,7 @@ class EmbeddingRow(TypedDict):
     day: Day
     point_id: PointId
     kind: Annotated[Name, "kind of the embedded row"]
-    source_id: SourceId
+    source_id: Annotated[Name, "id of the embedded row"]
     model: EmbeddingModel
     dimension: Dimension
     content_hash: ContentHash
@@ -436,7 +425,7 @@ class DistillationRow(TypedDict):
     """A line of `day_distillations`, `week_distillations` or `month_distillations`."""
 
     day: Day
-    distillation_id: DistillationId
+    distillation_id: Annotated[Name, "id of the distilled line"]
     level: Annotated[int, "1 for a day, 2 for a week, 3 for a month"]
     text: Text
     kind: FactKind
@@ -543,7 +532,11 @@ class EventRow(TypedDict):
         "day); reoffered (offered again, once); promoted (written to MEMORY.md) or applied (a fix was written); "
         "would_promote or would_apply (first qualified for that without asking)",
     ]
-    surface: Surface | None
+    surface: Annotated[
+        Name | None,
+        "where it was shown or decided: REVIEW.md, command, page or todoist; without a user: expiry, supersession, "
+        "friction or auto; for an applied fix, its file",
+    ]
     decision: Annotated[Name | None, "approved, rejected, expired, invalid, superseded or withdrawn"]
     section: Section | None
     text: Text | None
@@ -596,7 +589,7 @@ class NewFix(TypedDict):
     text: Text
     target_file: TargetFile
     section: Section | None
-    place: Place | None
+    place: Annotated[Name | None, "file in the workspace that approval changes; empty if the user makes the change"]
     adds: Adds | None
     replaces: Replaces | None
     change: Change

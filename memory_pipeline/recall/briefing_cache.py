@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memory_pipeline import __version__
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.recall.assembly import Briefing
 from memory_pipeline.recall.folders import place_of_folder
 from memory_pipeline.recall.json_cache import read_json, write_json

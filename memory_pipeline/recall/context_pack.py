@@ -17,7 +17,7 @@ from pathlib import Path
 
 from memory_pipeline.days import day_of
 from memory_pipeline.harnesses.model import Message
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.lake.store import Lake, fingerprint_of
 from memory_pipeline.observations.quotes.observer import ExtractiveObserver
 from memory_pipeline.observations.types import Context
