@@ -43,11 +43,8 @@ from memory_pipeline.defs.sensors import sensors
 from memory_pipeline.defs.sessions import session_assets, session_checks
 
 
-def build_definitions(placement: Placement, *, with_sources: bool = False) -> dg.Definitions:
-    """All definitions of a pipeline.
-
-    With sources, the UI shows the file and line of each asset; the command line saves the time to find them.
-    """
+def build_definitions(placement: Placement) -> dg.Definitions:
+    """All definitions of a pipeline."""
     assets = with_deadline(
         [
             session_assets(placement),
@@ -65,7 +62,7 @@ def build_definitions(placement: Placement, *, with_sources: bool = False) -> dg
         placement.settings,
     )
     return dg.Definitions(
-        assets=dg.with_source_code_references(assets) if with_sources else assets,
+        assets=dg.with_source_code_references(assets),
         asset_checks=[
             *session_checks(placement),
             *observation_checks(placement),
@@ -112,4 +109,4 @@ class MemoryPipeline(dg.Component, dg.Resolvable, dg.Model):
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         resource = WorkspaceResource(path=self.workspace)
         placement = Placement(resource.settings(), tuple(self.key_prefix), self.group, resource, self.automation)
-        return build_definitions(placement, with_sources=True)
+        return build_definitions(placement)

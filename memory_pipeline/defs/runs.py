@@ -175,7 +175,7 @@ def automation_of(settings: Settings, instance: Any) -> Automation:
         if is_on
         else {},
         succeeded={name: datetime.fromtimestamp(e.timestamp, UTC) if e else None for name, e in made.items()},
-        dead=dead_runs(instance),
+        dead=[run.job_name for run in dead_runs(instance)],
     )
 
 

@@ -231,14 +231,11 @@ def _has_magic_bytes(path: Path) -> bool:
 
 def storage_of(settings: Settings) -> Storage:
     """The storage of the lake: the location in MEMORY_LAKE, else the workspace."""
-    return FolderStorage(settings.lake_dir) if settings.lake is None else storage_at(settings.lake, settings)
-
-
-def storage_at(place: str, settings: Settings) -> Storage:
-    """The storage in a folder or at a URL like those of MEMORY_LAKE; it need not be that of the settings."""
-    if place.startswith("file://"):
-        return FolderStorage(Path(unquote(urlsplit(place).path)))
-    return _objects(place, object_cache(settings)) if "://" in place else FolderStorage(Path(place))
+    if settings.lake is None:
+        return FolderStorage(settings.lake_dir)
+    if settings.lake.startswith("file://"):
+        return FolderStorage(Path(unquote(urlsplit(settings.lake).path)))
+    return _objects(settings.lake, object_cache(settings))
 
 
 def object_cache(settings: Settings) -> Path:
