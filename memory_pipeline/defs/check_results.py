@@ -6,6 +6,7 @@ skipped; a day's result without its materialization is shown as missing.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -58,19 +59,24 @@ def check_by_day(
             verdicts = {day: judge(opened, day) for day in days}
         if context.has_partition_key:
             (verdict,) = verdicts.values()
-            yield _result_of(verdict, severity)
+            yield dg.AssetCheckResult(**_finding(verdict, severity))
             return
         (key,) = (spec.key for spec in context.check_specs)
+        evaluation = partial(dg.AssetCheckEvaluation, asset_key=key.asset_key, check_name=key.name)
         targets = latest_materializations(context.instance, key.asset_key, list(days.values()))
         for day, verdict in verdicts.items():
-            evaluation = evaluation_of(key, verdict, severity, days[day], targets.get(days[day]))
-            # log_event accepts results of checks
-            context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
+            of_day = evaluation(
+                partition=days[day], target_materialization_data=targets.get(days[day]), **_finding(verdict, severity)
+            )
+            context.op_execution_context.log_event(of_day)  # type: ignore[arg-type] # it accepts results of checks
         # for an AssetCheckResult without a partition, Dagster 1.13 reads the versions of all partitions of the run, and
         # fails if the run has none
         yield dg.Output(None)
         newest = max(targets.values(), key=lambda target: target.storage_id, default=None)
-        yield evaluation_of(key, over_days(verdicts), severity, target=newest, blocking=blocking)
+        # if it is blocking and failed, the step fails
+        yield evaluation(
+            target_materialization_data=newest, blocking=blocking, **_finding(over_days(verdicts), severity)
+        )
 
     return check
 
@@ -91,7 +97,7 @@ def check_of_all_days(
         required_resource_keys=placement.needs,
     )
     def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        return _result_of(judge(placement.open(context)), severity)
+        return dg.AssetCheckResult(**_finding(judge(placement.open(context)), severity))
 
     return check
 
@@ -116,36 +122,6 @@ def days_to_judge(
     return {day: key for day, key in days_of(asset, partitions.get_partition_keys()).items() if day in stored}
 
 
-def _result_of(verdict: Verdict, severity: dg.AssetCheckSeverity) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        passed=verdict.passed, severity=severity, description=verdict.sentence, metadata=_metadata_of(verdict)
-    )
-
-
-def evaluation_of(
-    check: dg.AssetCheckKey,
-    verdict: Verdict,
-    severity: dg.AssetCheckSeverity,
-    partition: str | None = None,
-    target: Target | None = None,
-    *,
-    blocking: bool = False,
-) -> dg.AssetCheckEvaluation:
-    """The result as Dagster stores it; that of a partition must name the checked materialization. If it is `blocking`
-    and failed, the step fails."""
-    return dg.AssetCheckEvaluation(
-        asset_key=check.asset_key,
-        check_name=check.name,
-        passed=verdict.passed,
-        partition=partition,
-        description=verdict.sentence,
-        metadata=_metadata_of(verdict),
-        severity=severity,
-        target_materialization_data=target,
-        blocking=blocking,
-    )
-
-
 def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
     """One verdict over several days: the failed days are its offenders, each with its reason."""
     failed = {day: verdict for day, verdict in verdicts.items() if not verdict.passed}
@@ -156,10 +132,16 @@ def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
     return Verdict(not failed, numbers, offenders, f"{few}, {len(failed)} of them failed" if failed else few)
 
 
-def _metadata_of(verdict: Verdict) -> dict[str, Any]:
-    """The numbers and first offenders of a check, for the UI."""
+def _finding(verdict: Verdict, severity: dg.AssetCheckSeverity) -> dict[str, Any]:
+    """The fields of a result as Dagster stores it, with the numbers and first offenders of the verdict."""
     offenders = "\n".join(f"- {escaped(line)}" for line in verdict.offenders[:SHOWN])
-    return verdict.numbers | ({"first_offenders": dg.MetadataValue.md(offenders)} if offenders else {})
+    metadata = verdict.numbers | ({"first_offenders": dg.MetadataValue.md(offenders)} if offenders else {})
+    return {
+        "passed": verdict.passed,
+        "severity": severity,
+        "description": verdict.sentence,
+        "metadata": metadata,
+    }
 
 
 def latest_materializations(
