@@ -15,7 +15,7 @@ __version__ = "0.3.0"
 
 _HOME = {
     "Lake": "memory_pipeline.lake.store",
-    "MemoryPipeline": "memory_pipeline.defs.component",  # by this name `dg` finds it
+    "MemoryPipeline": "memory_pipeline.defs.graph",  # by this name `dg` finds it
     "Settings": "memory_pipeline.settings",
     "Workspace": "memory_pipeline.workspace.workspace",
     "search": "memory_pipeline.recall.search",

@@ -12,7 +12,7 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, err, fail, print_json
 from memory_pipeline.cli.workspace import EXAMPLE_PROJECT, active_settings, migrated, settings_of_call
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.recall.briefing_cache import briefing_for
 from memory_pipeline.recall.folders import existing_folder, place_asked_for
 from memory_pipeline.recall.usage import log_use

@@ -7,7 +7,7 @@ import typer
 
 from memory_pipeline.cli.console import MISUSED, counted, err, fail, print_json, say, say_pair
 from memory_pipeline.cli.workspace import active_settings
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.operations.forgetting.changes import BY_HAND, Found
 from memory_pipeline.operations.forgetting.forget import forget as take_out

@@ -14,7 +14,7 @@ from filelock import Timeout
 from memory_pipeline.agents.agents import tilde_path
 from memory_pipeline.cli.console import MISUSED, AsJson, Yes, confirm, counted, fail, print_json, say
 from memory_pipeline.cli.workspace import settings_of_call
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.operations.importing.lines import Importer, MemoryFile
 from memory_pipeline.operations.importing.sources import SOURCES, read_path, read_sources
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog

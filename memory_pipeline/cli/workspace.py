@@ -72,7 +72,7 @@ def _copied_examples(folder: Path) -> Path:
 
 
 def _has_been_run(settings: Settings) -> bool:
-    from memory_pipeline.lake.opening import storage_of
+    from memory_pipeline.lake.storage import storage_of
 
     return storage_of(settings).is_begun("sessions")
 

@@ -6,6 +6,7 @@ skipped; a day's result without its materialization is shown as missing.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -13,8 +14,8 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
     AssetCheckEvaluationTargetMaterializationData as Target,
 )
 
-from memory_pipeline.defs.orchestration import DayOfKey, days_of, on_progress
-from memory_pipeline.defs.partitions import daily_partitions
+from memory_pipeline.defs.orchestration import on_progress
+from memory_pipeline.defs.partitions import days_of, partitions_of
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.embeddings.opening import indexes_kept_open
 from memory_pipeline.lake.store import Lake
@@ -36,12 +37,10 @@ def check_by_day(
     severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
     *,
     blocking: bool = False,
-    partitions_def: dg.PartitionsDefinition[Any] | None = None,
-    day_of_key: DayOfKey = date.fromisoformat,
 ) -> dg.AssetChecksDefinition:
     """A check that judges each day of a run, or all stored days in a run without days; the judge's docstring is its
     description in the UI. With other partitions than days the last day of each is judged."""
-    partitions = partitions_def or daily_partitions(placement.settings)
+    partitions = partitions_of(placement.settings, asset)
 
     @dg.asset_check(
         asset=placement.key(asset),
@@ -53,26 +52,31 @@ def check_by_day(
     )
     def check(context: dg.AssetCheckExecutionContext) -> Judged:
         opened = placement.open(context)
-        days = days_to_judge(context, opened.lake, asset, partitions, day_of_key)
+        days = days_to_judge(context, opened.lake, asset, partitions)
         if report := on_progress.get():
             report(f"checks of {asset}", 0)
         with indexes_kept_open():
             verdicts = {day: judge(opened, day) for day in days}
         if context.has_partition_key:
             (verdict,) = verdicts.values()
-            yield _result_of(verdict, severity)
+            yield dg.AssetCheckResult(**_finding(verdict, severity))
             return
         (key,) = (spec.key for spec in context.check_specs)
+        evaluation = partial(dg.AssetCheckEvaluation, asset_key=key.asset_key, check_name=key.name)
         targets = latest_materializations(context.instance, key.asset_key, list(days.values()))
         for day, verdict in verdicts.items():
-            evaluation = evaluation_of(key, verdict, severity, days[day], targets.get(days[day]))
-            # log_event accepts results of checks
-            context.op_execution_context.log_event(evaluation)  # type: ignore[arg-type]
+            of_day = evaluation(
+                partition=days[day], target_materialization_data=targets.get(days[day]), **_finding(verdict, severity)
+            )
+            context.op_execution_context.log_event(of_day)  # type: ignore[arg-type] # it accepts results of checks
         # for an AssetCheckResult without a partition, Dagster 1.13 reads the versions of all partitions of the run, and
         # fails if the run has none
         yield dg.Output(None)
         newest = max(targets.values(), key=lambda target: target.storage_id, default=None)
-        yield evaluation_of(key, over_days(verdicts), severity, target=newest, blocking=blocking)
+        # if it is blocking and failed, the step fails
+        yield evaluation(
+            target_materialization_data=newest, blocking=blocking, **_finding(over_days(verdicts), severity)
+        )
 
     return check
 
@@ -93,7 +97,7 @@ def check_of_all_days(
         required_resource_keys=placement.needs,
     )
     def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        return _result_of(judge(placement.open(context)), severity)
+        return dg.AssetCheckResult(**_finding(judge(placement.open(context)), severity))
 
     return check
 
@@ -109,45 +113,13 @@ def days_to_judge(
     lake: Lake,
     asset: str,
     partitions: dg.PartitionsDefinition[Any],
-    day_of_key: DayOfKey = date.fromisoformat,
 ) -> dict[date, str]:
     """The days of the run with their partitions, oldest first. A run without any ("Execute all" in the UI) judges all
     stored days of the asset."""
     if context.has_partition_key or context.has_partition_key_range:
-        return days_of(context, day_of_key)
+        return days_of(asset, context.partition_keys)
     stored = set(lake.days(asset))
-    days = sorted((day_of_key(key), key) for key in partitions.get_partition_keys())
-    return {day: key for day, key in days if day in stored}
-
-
-def _result_of(verdict: Verdict, severity: dg.AssetCheckSeverity) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        passed=verdict.passed, severity=severity, description=verdict.sentence, metadata=_metadata_of(verdict)
-    )
-
-
-def evaluation_of(
-    check: dg.AssetCheckKey,
-    verdict: Verdict,
-    severity: dg.AssetCheckSeverity,
-    partition: str | None = None,
-    target: Target | None = None,
-    *,
-    blocking: bool = False,
-) -> dg.AssetCheckEvaluation:
-    """The result as Dagster stores it; that of a partition must name the checked materialization. If it is `blocking`
-    and failed, the step fails."""
-    return dg.AssetCheckEvaluation(
-        asset_key=check.asset_key,
-        check_name=check.name,
-        passed=verdict.passed,
-        partition=partition,
-        description=verdict.sentence,
-        metadata=_metadata_of(verdict),
-        severity=severity,
-        target_materialization_data=target,
-        blocking=blocking,
-    )
+    return {day: key for day, key in days_of(asset, partitions.get_partition_keys()).items() if day in stored}
 
 
 def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
@@ -160,10 +132,16 @@ def over_days(verdicts: Mapping[date, Verdict]) -> Verdict:
     return Verdict(not failed, numbers, offenders, f"{few}, {len(failed)} of them failed" if failed else few)
 
 
-def _metadata_of(verdict: Verdict) -> dict[str, Any]:
-    """The numbers and first offenders of a check, for the UI."""
+def _finding(verdict: Verdict, severity: dg.AssetCheckSeverity) -> dict[str, Any]:
+    """The fields of a result as Dagster stores it, with the numbers and first offenders of the verdict."""
     offenders = "\n".join(f"- {escaped(line)}" for line in verdict.offenders[:SHOWN])
-    return verdict.numbers | ({"first_offenders": dg.MetadataValue.md(offenders)} if offenders else {})
+    metadata = verdict.numbers | ({"first_offenders": dg.MetadataValue.md(offenders)} if offenders else {})
+    return {
+        "passed": verdict.passed,
+        "severity": severity,
+        "description": verdict.sentence,
+        "metadata": metadata,
+    }
 
 
 def latest_materializations(

@@ -8,7 +8,6 @@ import dagster as dg
 
 from memory_pipeline.defs.check_results import check_by_day
 from memory_pipeline.defs.orchestration import LOOKS_BACK, markdown_table, run_stage, stage_asset, table_spec
-from memory_pipeline.defs.partitions import daily_partitions
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.distillation.lines import count_words, facts_of
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period
@@ -21,39 +20,15 @@ from memory_pipeline.distillation.stage import (
     recall_of,
     rows_in,
 )
-from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
 NOT_YET = "It is not old enough to be distilled"
 
 
-def partitions_of(settings: Settings, level: int) -> dg.TimeWindowPartitionsDefinition:
-    """One partition per period once it has ended, from the one that contains the workspace's first day; days follow
-    when they are old enough, and weeks are those from Monday to Sunday."""
-    if level == DAY:
-        return daily_partitions(settings, youngest=settings.distil_after_days)
-    first, zone = f"{Period.containing(settings.start_date, level).key}", settings.timezone
-    if level == WEEK:
-        return dg.WeeklyPartitionsDefinition(start_date=first, timezone=zone, day_offset=1)
-    return dg.MonthlyPartitionsDefinition(start_date=first, timezone=zone)
-
-
-def last_day_in(level: int) -> Callable[[str], date]:
-    """The `day` of the rows of a partition of this level."""
-    return lambda key: Period.from_key(level, date.fromisoformat(key)).last
-
-
 def distillation_checks(placement: Placement) -> list[dg.AssetChecksDefinition]:
     return [
-        check_by_day(
-            placement,
-            TABLE_OF[level],
-            name,
-            _for_level(judge, level),
-            partitions_def=partitions_of(placement.settings, level),
-            day_of_key=last_day_in(level),
-        )
+        check_by_day(placement, TABLE_OF[level], name, _for_level(judge, level))
         for level in LEVELS
         for name, judge in (("recall_loss", judge_recall), ("lines_are_whole", judge_lines))
     ]
@@ -125,13 +100,12 @@ def _asset_of(placement: Placement, level: int) -> dg.AssetsDefinition:
     if level != DAY:
         deps = [dg.AssetDep(placement.key(TABLE_OF[level - 1]), partition_mapping=OVERLAPPING)]
     spec = table_spec(placement, TABLE_OF[level], deps=deps, version=VERSIONS[level], description=DESCRIPTIONS[level])
-    partitions = partitions_of(placement.settings, level)
 
-    @stage_asset(placement, f"distil_{NAMES[level]}s", LOOKS_BACK, [spec], partitions)
+    @stage_asset(placement, f"distil_{NAMES[level]}s", LOOKS_BACK, [spec])
     def distil(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
         stage = DistillationStage.from_workspace(opened, level)
-        yield from run_stage(context, opened, stage, lambda _, day: describe(stage, day), last_day_in(level))
+        yield from run_stage(context, opened, stage, lambda _, day: describe(stage, day))
 
     return distil
 

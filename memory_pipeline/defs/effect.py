@@ -6,13 +6,14 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-from memory_pipeline.defs.orchestration import LOOKS_BACK, days_of, markdown_table, other_asset
-from memory_pipeline.defs.partitions import daily_partitions, lookback_dep
+from memory_pipeline.defs.orchestration import LOOKS_BACK, markdown_table, other_asset
+from memory_pipeline.defs.partitions import days_of, lookback_dep, partitions_of
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.effect.cases import DayEffect, effect_on
 from memory_pipeline.effect.summary import totals
 from memory_pipeline.text.sentences import clip
 
+EFFECT = "memory_effect"
 LOOKED_BACK_ON = ("proposals", "friction_clusters")
 MAX_QUOTE = 160
 """Maximum characters of a quote in the table."""
@@ -23,9 +24,9 @@ def effect_assets(placement: Placement) -> dg.AssetsDefinition:
 
     @other_asset(
         placement,
-        "memory_effect",
+        EFFECT,
         deps=["messages", "memory_file", *(lookback_dep(table, placement) for table in LOOKED_BACK_ON)],
-        partitions_def=daily_partitions(placement.settings),
+        partitions_def=partitions_of(placement.settings, EFFECT),
         kinds={"polars"},
         **LOOKS_BACK,
     )
@@ -36,7 +37,7 @@ def effect_assets(placement: Placement) -> dg.AssetsDefinition:
         or only observed before it. The result is metadata, without a table; `memory proof` computes the same over any
         span. It shows what memory could have spared its user, and not what it did.
         """
-        opened, days = placement.open(context), days_of(context)
+        opened, days = placement.open(context), days_of(EFFECT, context.partition_keys)
         for effect in effect_on(opened, list(days), in_full=True):
             context.add_asset_metadata(describe(effect), partition_key=days[effect.day])
         return dg.MaterializeResult()

@@ -1,4 +1,4 @@
-"""Everything that Dagster loads, assembled for one workspace.
+"""Everything that Dagster loads, assembled for one workspace, and the component that embeds it in a Dagster project.
 
 ::
 
@@ -22,7 +22,11 @@ ten days, and those with a lookback follow, oldest first; Dagster adds the days 
 the weeks and months that contain it; assets without days come last.
 """
 
+from collections.abc import Sequence
+
 import dagster as dg
+from dagster.components.component_scaffolding import scaffold_component
+from pydantic import Field
 
 from memory_pipeline.defs.distillation import distillation_assets, distillation_checks
 from memory_pipeline.defs.effect import effect_assets
@@ -30,7 +34,7 @@ from memory_pipeline.defs.embeddings import embedding_assets, embedding_checks
 from memory_pipeline.defs.friction import friction_assets, friction_checks
 from memory_pipeline.defs.jobs import jobs
 from memory_pipeline.defs.observations import observation_assets, observation_checks
-from memory_pipeline.defs.placement import Placement
+from memory_pipeline.defs.placement import GROUP, Placement, WorkspaceResource
 from memory_pipeline.defs.proposals import memory_file_asset, memory_file_checks, proposal_assets
 from memory_pipeline.defs.quality import quality_assets
 from memory_pipeline.defs.reflections import pool_asset, reflection_assets, reflection_checks
@@ -39,11 +43,8 @@ from memory_pipeline.defs.sensors import sensors
 from memory_pipeline.defs.sessions import session_assets, session_checks
 
 
-def build_definitions(placement: Placement, *, with_sources: bool = False) -> dg.Definitions:
-    """All definitions of a pipeline.
-
-    With sources, the UI shows the file and line of each asset; the command line saves the time to find them.
-    """
+def build_definitions(placement: Placement) -> dg.Definitions:
+    """All definitions of a pipeline."""
     assets = with_deadline(
         [
             session_assets(placement),
@@ -61,7 +62,7 @@ def build_definitions(placement: Placement, *, with_sources: bool = False) -> dg
         placement.settings,
     )
     return dg.Definitions(
-        assets=dg.with_source_code_references(assets) if with_sources else assets,
+        assets=dg.with_source_code_references(assets),
         asset_checks=[
             *session_checks(placement),
             *observation_checks(placement),
@@ -78,3 +79,34 @@ def build_definitions(placement: Placement, *, with_sources: bool = False) -> dg
         # a process per step would load torch for each of them; in a project, only our jobs can ask for that
         executor=None if placement.prefix else dg.in_process_executor,
     )
+
+
+class _Scaffolder(dg.Scaffolder):
+    """A defs.yaml with the instance's own name as prefix, so that two instances do not clash."""
+
+    def scaffold(self, request: dg.ScaffoldRequest) -> None:
+        scaffold_component(request, {"key_prefix": [request.target_path.name]})
+
+
+@dg.scaffold_with(_Scaffolder)
+class MemoryPipeline(dg.Component, dg.Resolvable, dg.Model):
+    """The pipeline from the session files of coding agents to a reviewed MEMORY.md: all assets, checks, jobs, schedules
+    and sensors."""
+
+    key_prefix: Sequence[str] = Field(
+        default=("memory",),
+        description="The first parts of every asset key. Joined by `_`, they also begin the names of ops, jobs, "
+        "schedules, sensors and resources. Empty for a code location that holds nothing else.",
+    )
+    group: str = Field(default=GROUP, description="The group of the assets.")
+    workspace: str | None = Field(
+        default=None, description="The folder of the workspace; without it MEMORY_WORKSPACE or its default."
+    )
+    automation: bool = Field(
+        default=True, description="Whether schedules and sensors start switched on; the UI switches each of them."
+    )
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        resource = WorkspaceResource(path=self.workspace)
+        placement = Placement(resource.settings(), tuple(self.key_prefix), self.group, resource, self.automation)
+        return build_definitions(placement)

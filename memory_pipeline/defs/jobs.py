@@ -27,43 +27,31 @@ DISTIL_JOBS = {DAY: DISTIL_JOB, WEEK: DISTIL_WEEKS_JOB, MONTH: DISTIL_MONTHS_JOB
 """One job per level: Dagster does not allow assets with different partitions in a job."""
 SHOWN = 10
 """Maximum days that a log lists individually."""
-OWN_JOB = ("memory_effect", "pool_reflections", "quality_report", *(TABLE_OF[level] for level in LEVELS))
-"""Assets that no run of a day includes: they look back over weeks, and a failing one must not stop a day."""
-NOT_REFLECTED = ("friction_clusters", "summary_embeddings", "message_embeddings")
-"""Assets of a day on which no proposal depends."""
 TODOIST_IS_OFF = "Todoist is off; MEMORY_TODOIST=true and TODOIST_API_TOKEN switch it on."
 ARCHIVING_IS_OFF = "Archiving is off; MEMORY_ARCHIVE_AFTER_DAYS=30 archives logs that are 30 days old."
 KEEP_RUNS_DAYS = 90
 """Days after which ended runs are deleted, if all of their materializations were replaced by later ones. Results of
 checks are kept, so that nothing becomes missing in the UI."""
 ENDED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
-DESCRIPTIONS = {
-    DAY_JOB: "Process a day from its session files to MEMORY.md and friction.",
-    REFLECT_JOB: "Process a day from its session files to its proposals, and write these to REVIEW.md.",
-    POOL_REFLECT_JOB: "Condense the reflections of all days but the last three for good.",
-    DISTIL_JOB: "Distil days.",
-    DISTIL_WEEKS_JOB: "Distil weeks, after updating their days.",
-    DISTIL_MONTHS_JOB: "Distil months, after updating their weeks and days.",
-    FRICTION_JOB: "Find friction in the days up to the partition.",
-    REVIEW_JOB: "Apply the decisions in REVIEW.md to MEMORY.md.",
-    EFFECT_JOB: "Count what users repeated although the memory held it.",
-    QUALITY_JOB: "Write the quality report: results of checks and quality over time.",
-}
-"""The jobs over assets."""
 
 
-def _selections(tables: Set[str]) -> dict[str, Set[str]]:
-    """The assets of each job, of all assets."""
-    of_a_day = tables - {*OWN_JOB}
+def _asset_jobs(tables: Set[str]) -> dict[str, tuple[Set[str], str]]:
+    """The assets and the description of each job over assets, of all assets."""
+    # they look back over weeks, and a failing one must not stop a day
+    own_job = {"memory_effect", "pool_reflections", "quality_report", *(TABLE_OF[level] for level in LEVELS)}
+    of_a_day = tables - own_job
+    proposed = of_a_day - {"friction_clusters", "summary_embeddings", "message_embeddings"}
     return {
-        DAY_JOB: of_a_day,
-        REFLECT_JOB: of_a_day - {*NOT_REFLECTED},
-        POOL_REFLECT_JOB: {"pool_reflections"},
-        **{DISTIL_JOBS[level]: {TABLE_OF[level]} for level in LEVELS},
-        FRICTION_JOB: {"friction_clusters"},
-        REVIEW_JOB: {"memory_file"},
-        EFFECT_JOB: {"memory_effect"},
-        QUALITY_JOB: {"quality_report"},
+        DAY_JOB: (of_a_day, "Process a day from its session files to MEMORY.md and friction."),
+        REFLECT_JOB: (proposed, "Process a day from its session files to its proposals, and write these to REVIEW.md."),
+        POOL_REFLECT_JOB: ({"pool_reflections"}, "Condense the reflections of all days but the last three for good."),
+        DISTIL_JOB: ({TABLE_OF[DAY]}, "Distil days."),
+        DISTIL_WEEKS_JOB: ({TABLE_OF[WEEK]}, "Distil weeks, after updating their days."),
+        DISTIL_MONTHS_JOB: ({TABLE_OF[MONTH]}, "Distil months, after updating their weeks and days."),
+        FRICTION_JOB: ({"friction_clusters"}, "Find friction in the days up to the partition."),
+        REVIEW_JOB: ({"memory_file"}, "Apply the decisions in REVIEW.md to MEMORY.md."),
+        EFFECT_JOB: ({"memory_effect"}, "Count what users repeated although the memory held it."),
+        QUALITY_JOB: ({"quality_report"}, "Write the quality report: results of checks and quality over time."),
     }
 
 
@@ -150,30 +138,30 @@ def jobs(tables: Set[str], placement: Placement) -> list[Any]:
         dg.define_asset_job(
             placement.name(name),
             dg.AssetSelection.assets(*sorted(map(placement.key, names))),
-            description=DESCRIPTIONS[name],
+            description=description,
             executor_def=dg.in_process_executor,
         )
-        for name, names in _selections(tables).items()
+        for name, (names, description) in _asset_jobs(tables).items()
     ]
-    prune_works, prune_description = [retire_rows], retire_rows.__doc__ or ""
+    pruning = _job_of(placement, PRUNE_JOB, retire_rows)
     if not placement.prefix:
-        prune_works.insert(0, prune_runs)
-        prune_description = (
+        description = (
             "Delete old, replaced runs from Dagster's record, and rows that are older than `[retention]` in "
             "settings.toml allows; rows behind your decisions are kept."
         )
+        pruning = _job_of(placement, PRUNE_JOB, prune_runs, retire_rows, description=description)
     return [
         *chosen,
-        _job_of(placement, TODOIST_JOB, [sync_todoist]),
-        _job_of(placement, ARCHIVE_JOB, [archive_daily_logs]),
-        _job_of(placement, PRUNE_JOB, prune_works, prune_description),
+        _job_of(placement, TODOIST_JOB, sync_todoist),
+        _job_of(placement, ARCHIVE_JOB, archive_daily_logs),
+        pruning,
     ]
 
 
 Work = Callable[[dg.OpExecutionContext, Workspace], None]
 
 
-def _job_of(placement: Placement, name: str, works: Sequence[Work], description: str = "") -> dg.JobDefinition:
+def _job_of(placement: Placement, name: str, *works: Work, description: str = "") -> dg.JobDefinition:
     """A job with an op for each of these functions, which do not depend on each other."""
     ops = [_op_of(placement, work) for work in works]
     return dg.GraphDefinition(name=placement.name(name), node_defs=ops).to_job(

@@ -1,7 +1,7 @@
 """The declaration of a table as an asset, and the loop over the days of a run."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import date
 from typing import Any
@@ -10,7 +10,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.days import today
-from memory_pipeline.defs.partitions import daily_partitions
+from memory_pipeline.defs.partitions import days_of, partitions_of
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.embeddings.opening import indexes_kept_open
 from memory_pipeline.errors import CannotGoOnError, TryAgainLaterError
@@ -47,9 +47,6 @@ STOPPED = "The run was stopped. Run it again; what is finished is kept."
 Describe = Callable[[str, date], Mapping[str, Any]]
 """Metadata of a table's day, for the UI."""
 
-DayOfKey = Callable[[str], date]
-"""The `day` of a partition's rows: the partition itself, or the last day of a week or month."""
-
 on_progress: ContextVar[Callable[[str, int], None] | None] = ContextVar("on_progress", default=None)
 """A function that receives a description of the current work and the number of days of a stage that were finished since
 its last call; the command line sets it to draw a progress bar."""
@@ -75,18 +72,16 @@ def stage_asset(
     op: str,
     policy: Mapping[str, Any],
     specs: Sequence[dg.AssetSpec],
-    partitions_def: dg.PartitionsDefinition[Any] | None = None,
-    resources: Set[str] = frozenset(),
     **options: Any,
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """A decorator of the function that builds the tables of a stage, by default partitioned by day."""
+    """A decorator of the function that builds the tables of a stage."""
     return dg.multi_asset(
         name=placement.name(op),
         specs=specs,
-        partitions_def=partitions_def or daily_partitions(placement.settings),
+        partitions_def=partitions_of(placement.settings, specs[0].key.path[-1]),
         # without it, Dagster 1.13 sometimes rejects a backfill, as it compares the output of each key
         can_subset=len(specs) > 1,
-        required_resource_keys=placement.needs | resources,
+        required_resource_keys=placement.needs,
         **policy,
         **options,
     )
@@ -112,19 +107,11 @@ def table_schema(table: str) -> dg.TableSchema:
     return dg.TableSchema(columns)
 
 
-def days_of(
-    context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, day_of_key: DayOfKey = date.fromisoformat
-) -> dict[date, str]:
-    """The days of the run with their partitions, oldest first, as stages may look back."""
-    return dict(sorted((day_of_key(key), key) for key in context.partition_keys))
-
-
 def run_stage(
     context: dg.AssetExecutionContext,
     workspace: Workspace,
     stage: Stage,
     describe: Describe,
-    day_of_key: DayOfKey = date.fromisoformat,
     *,
     newest_first: bool = False,
 ) -> list[dg.MaterializeResult[Any]]:
@@ -137,7 +124,7 @@ def run_stage(
     selected = [table for table in stage.tables if table in keys]
     failed: dict[date, Exception] = {}
     untried = 0
-    lake, rebuilt, days = workspace.lake, 0, days_of(context, day_of_key)
+    lake, rebuilt, days = workspace.lake, 0, days_of(stage.tables[0], context.partition_keys)
     report = on_progress.get()
     ordered = list(reversed(days) if newest_first else days)
     with lake.seen_once(), indexes_kept_open():

@@ -1,10 +1,12 @@
 """The partitions of tables: local calendar days, weeks and months; and the tags of a run over a range."""
 
+from collections.abc import Iterable
 from datetime import date
 
 import dagster as dg
 
 from memory_pipeline.defs.placement import Placement
+from memory_pipeline.distillation.periods import DAY, LEVEL_OF, MONTH, WEEK, Period
 from memory_pipeline.settings import Settings
 
 RANGE_START_TAG, RANGE_END_TAG = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
@@ -19,11 +21,23 @@ def range_tags(first: date, last: date) -> dict[str, str]:
     return {RANGE_START_TAG: f"{first}", RANGE_END_TAG: f"{last}", DAYS_TAG: days}
 
 
-def daily_partitions(settings: Settings, youngest: int = 0) -> dg.DailyPartitionsDefinition:
-    """One partition per local day, from the workspace's first day to that of ``youngest`` days ago."""
-    return dg.DailyPartitionsDefinition(
-        start_date=f"{settings.start_date}", timezone=settings.timezone, end_offset=1 - youngest
-    )
+def partitions_of(settings: Settings, table: str) -> dg.TimeWindowPartitionsDefinition:
+    """The partitions of a table, from the one that contains the workspace's first day: local days up to today, or for a
+    distillation the days that are old enough, or the weeks from Monday to Sunday or months that have ended."""
+    level, zone = LEVEL_OF.get(table, DAY), settings.timezone
+    first = f"{Period.containing(settings.start_date, level).key}"
+    if level == WEEK:
+        return dg.WeeklyPartitionsDefinition(start_date=first, timezone=zone, day_offset=1)
+    if level == MONTH:
+        return dg.MonthlyPartitionsDefinition(start_date=first, timezone=zone)
+    youngest = settings.distil_after_days if table in LEVEL_OF else 0
+    return dg.DailyPartitionsDefinition(start_date=first, timezone=zone, end_offset=1 - youngest)
+
+
+def days_of(table: str, keys: Iterable[str]) -> dict[date, str]:
+    """The `day` of the rows of each of these partitions, which is the last day of a week or month, oldest first."""
+    level = LEVEL_OF.get(table, DAY)
+    return dict(sorted((Period.from_key(level, date.fromisoformat(key)).last, key) for key in keys))
 
 
 def lookback_dep(asset: str, placement: Placement) -> dg.AssetDep:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster_duckdb import DuckDBResource
 
 from memory_pipeline.operations.migrations import migrate
 from memory_pipeline.settings import Settings, load_settings
@@ -65,11 +64,11 @@ class Placement:
 
     @property
     def resources(self) -> Mapping[str, Any]:
-        return {self.name("workspace"): self.workspace, self.name("duckdb"): DuckDBResource(database=":memory:")}
+        return {self.name("workspace"): self.workspace}
 
-    def starts(self, is_on: bool = True) -> bool:
-        """Whether a schedule or sensor starts switched on if it is on by default."""
-        return is_on and self.automation
+    def status(self, is_on: bool = True) -> str:
+        """The status with which a schedule or sensor starts that is on by default, or only for some settings."""
+        return "RUNNING" if is_on and self.automation else "STOPPED"
 
     def owns(self, run: dg.DagsterRun) -> bool:
         """Whether the run is one of this pipeline's jobs or includes one of its assets; others share the instance."""

@@ -33,6 +33,9 @@ from memory_pipeline.settings import Settings
 from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
+STATES = ("approved", "rejected", "expired", "superseded", "invalid")
+"""The states that proposals got while decisions were read; the UI plots the number of each."""
+
 
 def proposal_assets(placement: Placement) -> dg.AssetsDefinition:
     """The asset `proposals`."""
@@ -85,12 +88,8 @@ def memory_file_asset(placement: Placement) -> dg.AssetsDefinition:
                 "promoted_automatically": len(reconciled.automatic),
                 "fixes_applied": len(reconciled.applied),
                 "fixes_offered_now": len(reconciled.offered),
-                "approved_now": len(reconciled.approved),
-                "rejected_now": len(reconciled.rejected),
-                "expired_now": len(reconciled.expired),
-                "superseded_now": len(reconciled.superseded),
                 "fixes_withdrawn_now": len(reconciled.withdrawn),
-                "invalid_now": len(reconciled.invalid),
+                **{f"{state}_now": len(getattr(reconciled, state)) for state in STATES},
                 **_hints(opened.settings),
                 "preview": markdown_table(pl.DataFrame(approved, schema=["section", "text"], orient="row")),
                 **({"auto_promotion": dg.MetadataValue.md(shadow)} if shadow else {}),

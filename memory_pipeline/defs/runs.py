@@ -144,13 +144,18 @@ def only_one(settings: Settings, what: str, otherwise: str) -> Iterator[None]:
         lock.release()
 
 
-def automation_of(settings: Settings, instance: Any) -> Automation:
-    """The state of automation: active and failing schedules and sensors, the daemon, and the last materialization of
-    each asset."""
+def _definitions(settings: Settings) -> Any:
+    """The definitions of the workspace, made when a command needs them: loading Dagster takes seconds."""
     from memory_pipeline.defs.graph import build_definitions
     from memory_pipeline.defs.placement import Placement
 
-    repository: Any = build_definitions(Placement(settings)).get_repository_def()
+    return build_definitions(Placement(settings))
+
+
+def automation_of(settings: Settings, instance: Any) -> Automation:
+    """The state of automation: active and failing schedules and sensors, the daemon, and the last materialization of
+    each asset."""
+    repository = _definitions(settings).get_repository_def()
     states = {state.name: state for state in instance.all_instigator_state()}
     automatic = [*repository.schedule_defs, *repository.sensor_defs]
     names = [one.name for one in automatic if one.default_status.value == "RUNNING"]
@@ -170,7 +175,7 @@ def automation_of(settings: Settings, instance: Any) -> Automation:
         if is_on
         else {},
         succeeded={name: datetime.fromtimestamp(e.timestamp, UTC) if e else None for name, e in made.items()},
-        dead=dead_runs(instance),
+        dead=[run.job_name for run in dead_runs(instance)],
     )
 
 
@@ -212,12 +217,10 @@ def run_job(
     run is added to `unfinished`. A run over days does not touch MEMORY.md and REVIEW.md: other runs may follow, and
     then `review_job` once.
     """
-    from memory_pipeline.defs.graph import build_definitions
     from memory_pipeline.defs.orchestration import FAILED_DAYS, UNTRIED_DAYS
     from memory_pipeline.defs.partitions import range_tags
-    from memory_pipeline.defs.placement import Placement
 
-    resolved = build_definitions(Placement(settings)).resolve_job_def(job)
+    resolved = _definitions(settings).resolve_job_def(job)
     keys = resolved.asset_layer.executable_asset_keys if days else set()
     result = resolved.execute_in_process(
         instance=instance,
@@ -244,11 +247,7 @@ def run_job(
 def check_results(settings: Settings, instance: Any, days: set[date]) -> dict[str, dict[str, Any]]:
     """The number of passed days and the failed days by check ("asset/check"), from the latest result of each day; weeks
     and months count if they contain one of these days."""
-    from memory_pipeline.defs.graph import build_definitions
-    from memory_pipeline.defs.placement import Placement
-
-    checks = build_definitions(Placement(settings)).asset_checks or []
-    keys = [key for check in checks for key in check.check_keys]
+    keys = [key for check in _definitions(settings).asset_checks or [] for key in check.check_keys]
     found: dict[str, dict[str, Any]] = {
         f"{key.asset_key.to_user_string()}/{key.name}": {"passed": 0, "failed_days": []} for key in keys
     }
@@ -268,11 +267,9 @@ def check_results(settings: Settings, instance: Any, days: set[date]) -> dict[st
 
 def quality_report_of(settings: Settings, instance: Any) -> Any:
     """The quality report from the check results that the instance has stored."""
-    from memory_pipeline.defs.graph import build_definitions
-    from memory_pipeline.defs.placement import Placement
     from memory_pipeline.defs.quality import report_of
 
-    return report_of(Workspace.open(settings), instance, build_definitions(Placement(settings)))
+    return report_of(Workspace.open(settings), instance, _definitions(settings))
 
 
 def _reason(error: Any) -> str:

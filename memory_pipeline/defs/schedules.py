@@ -44,60 +44,65 @@ def with_deadline(assets: Iterable[dg.AssetsDefinition], settings: Settings) -> 
     return [asset for asset in dg.map_asset_specs(dated, assets) if isinstance(asset, dg.AssetsDefinition)]
 
 
-def schedules(placement: Placement) -> list[dg.ScheduleDefinition]:
-    """All schedules. Each requests the same day only once."""
-
-    def before_first_day(day: date) -> str:
-        return f"{day} is before the workspace's first day." if day < placement.settings.start_date else ""
-
-    def not_reflected(day: date) -> str:
-        # from the lake: Dagster also counts days that were reported without messages
-        if day in placement.workspace.open().lake.days("reflections"):
-            return ""
-        return f"{day} has not been reflected on; materialize `reflections` of that day first."
-
-    def not_read(day: date) -> str:
-        return "" if day in placement.workspace.open().lake.days("messages") else f"No session of {day} was read."
-
-    def without_days(job: str) -> Callable[[date], dg.RunRequest]:
-        return lambda day: dg.RunRequest(run_key=f"{job.removesuffix('_job')}:{day}")
-
-    reflect = "Reflect on the past day and offer its lines in REVIEW.md."
-    friction = "Find friction in the days up to yesterday, once these have been reflected on."
-    effect = "Count what users repeated yesterday although the memory held it the day before."
-    report = "Write the quality report of all days."
-    archive = "Archive the daily logs that are old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set."
-    prune = (
-        "Remove replaced runs that are 90 days old from Dagster's record, and rows that `[retention]` no longer keeps."
-    )
-    by_day, schedule = partial(_schedule_of_days, placement), partial(_schedule, placement)
-    archives = placement.settings.archive_after_days > 0
-    return [
-        *(_distil_schedule(placement, level) for level in LEVELS),
-        by_day("reflect_at_six", REFLECT_JOB, "0 6 * * *", reflect, before_first_day),
-        by_day("friction_at_seven", FRICTION_JOB, "0 7 * * *", friction, not_reflected),
-        by_day("effect_at_twenty_past_seven", EFFECT_JOB, "20 7 * * *", effect, not_read),
-        schedule("report_at_half_past_seven", QUALITY_JOB, "30 7 * * *", report, without_days(QUALITY_JOB)),
-        schedule("archive_at_eight", ARCHIVE_JOB, "0 8 * * *", archive, without_days(ARCHIVE_JOB), is_on=archives),
-        schedule("prune_on_sunday", PRUNE_JOB, "0 4 * * 0", prune, without_days(PRUNE_JOB)),
-    ]
-
-
 Requests = dg.RunRequest | list[dg.RunRequest] | dg.SkipReason
 
 
+def schedules(placement: Placement) -> list[dg.ScheduleDefinition]:
+    """All schedules. Each requests the same day only once."""
+    schedule, archives = partial(_schedule, placement), placement.settings.archive_after_days > 0
+
+    def reflect(day: date) -> Requests:
+        """Reflect on the past day and offer its lines in REVIEW.md."""
+        if day < placement.settings.start_date:
+            return dg.SkipReason(f"{day} is before the workspace's first day.")
+        return _request("reflect", day, partition_key=f"{day}")
+
+    def friction(day: date) -> Requests:
+        """Find friction in the days up to yesterday, once these have been reflected on."""
+        # from the lake: Dagster also counts days that were reported without messages
+        if day not in placement.workspace.open().lake.days("reflections"):
+            return dg.SkipReason(f"{day} has not been reflected on; materialize `reflections` of that day first.")
+        return _request("friction", day, partition_key=f"{day}")
+
+    def effect(day: date) -> Requests:
+        """Count what users repeated yesterday although the memory held it the day before."""
+        if day not in placement.workspace.open().lake.days("messages"):
+            return dg.SkipReason(f"No session of {day} was read.")
+        return _request("effect", day, partition_key=f"{day}")
+
+    def quality(day: date) -> Requests:
+        """Write the quality report of all days."""
+        return _request("quality", day)
+
+    def archive(day: date) -> Requests:
+        """Archive the daily logs that are old enough. Off unless MEMORY_ARCHIVE_AFTER_DAYS is set."""
+        return _request("archive", day)
+
+    def prune(day: date) -> Requests:
+        """Remove replaced runs that are 90 days old from Dagster's record, and rows that `[retention]` no longer
+        keeps."""
+        return _request("prune", day)
+
+    return [
+        *(schedule(DISTIL_SCHEDULES[n], DISTIL_JOBS[n], "0 5 * * *", _distil_requests(placement, n)) for n in LEVELS),
+        schedule("reflect_at_six", REFLECT_JOB, "0 6 * * *", reflect),
+        schedule("friction_at_seven", FRICTION_JOB, "0 7 * * *", friction),
+        schedule("effect_at_twenty_past_seven", EFFECT_JOB, "20 7 * * *", effect),
+        schedule("report_at_half_past_seven", QUALITY_JOB, "30 7 * * *", quality),
+        schedule("archive_at_eight", ARCHIVE_JOB, "0 8 * * *", archive, is_on=archives),
+        schedule("prune_on_sunday", PRUNE_JOB, "0 4 * * 0", prune),
+    ]
+
+
+def _request(name: str, day: date, partition_key: str | None = None) -> dg.RunRequest:
+    return dg.RunRequest(run_key=f"{name}:{day}", partition_key=partition_key)
+
+
 def _schedule(
-    placement: Placement,
-    name: str,
-    job: str,
-    cron: str,
-    description: str,
-    request: Callable[[date], Requests],
-    *,
-    is_on: bool = True,
+    placement: Placement, name: str, job: str, cron: str, request: Callable[[date], Requests], *, is_on: bool = True
 ) -> dg.ScheduleDefinition:
     """A schedule that requests runs for the local day before the tick, also on the days of a clock change and when the
-    tick runs late."""
+    tick runs late. The docstring of the request is its description."""
     zone = ZoneInfo(placement.settings.timezone)
 
     @dg.schedule(
@@ -105,10 +110,8 @@ def _schedule(
         job_name=placement.name(job),
         cron_schedule=cron,
         execution_timezone=placement.settings.timezone,
-        default_status=dg.DefaultScheduleStatus.RUNNING
-        if placement.starts(is_on)
-        else dg.DefaultScheduleStatus.STOPPED,
-        description=description,
+        default_status=dg.DefaultScheduleStatus(placement.status(is_on)),
+        description=" ".join((request.__doc__ or "").split()),
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> Requests:
         return request(context.scheduled_execution_time.astimezone(zone).date() - timedelta(days=1))
@@ -116,21 +119,8 @@ def _schedule(
     return schedule
 
 
-def _schedule_of_days(
-    placement: Placement, name: str, job: str, cron: str, description: str, why_not: Callable[[date], str]
-) -> dg.ScheduleDefinition:
-    """A schedule that requests a run for each day, unless there is a reason against it."""
-
-    def request(day: date) -> Requests:
-        if reason := why_not(day):
-            return dg.SkipReason(reason)
-        return dg.RunRequest(run_key=f"{name.partition('_')[0]}:{day}", partition_key=f"{day}")
-
-    return _schedule(placement, name, job, cron, description, request)
-
-
-def _distil_schedule(placement: Placement, level: int) -> dg.ScheduleDefinition:
-    """The schedule of a level: runs over exactly the due periods. The order of the levels does not matter, as each
+def _distil_requests(placement: Placement, level: int) -> Callable[[date], Requests]:
+    """A request for runs over exactly the due periods of a level. The order of the levels does not matter, as each
     updates its parts."""
 
     def request(day: date) -> Requests:
@@ -143,5 +133,5 @@ def _distil_schedule(placement: Placement, level: int) -> dg.ScheduleDefinition:
             for group in consecutive(due)
         ]
 
-    description = f"Distil the {NAMES[level]}s that are old enough or have changed."
-    return _schedule(placement, DISTIL_SCHEDULES[level], DISTIL_JOBS[level], "0 5 * * *", description, request)
+    request.__doc__ = f"Distil the {NAMES[level]}s that are old enough or have changed."
+    return request

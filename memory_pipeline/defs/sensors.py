@@ -1,18 +1,23 @@
-"""The sensors on the session directories, the observations of today, REVIEW.md and tasks in Todoist.
+"""The sensors on the session directories, the observations of today, REVIEW.md, tasks in Todoist and failed runs.
 
 The session directories are the queue: a rescan finds whatever was missed.
 """
 
 import hashlib
+import json
+import subprocess
+import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import dagster as dg
 
 from memory_pipeline.days import day_of, today
 from memory_pipeline.defs.jobs import DAY_JOB, REFLECT_JOB, REVIEW_JOB, TODOIST_IS_OFF, TODOIST_JOB
-from memory_pipeline.defs.notifications import failure_sensor
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.defs.under_way import work_under_way
 from memory_pipeline.lake.store import Lake
@@ -20,8 +25,11 @@ from memory_pipeline.llm.prompts import is_inside
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.todoist.client import Todoist, TodoistBusyError, TodoistRefusedError
 from memory_pipeline.proposals.todoist.planning import plan
+from memory_pipeline.redaction import redactor_of
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
+from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
 
 IS_INSIDE = "This process was started by a model command of the pipeline itself."
 RETRY_TAGS = {"dagster/max_retries": "2"}
@@ -36,6 +44,11 @@ SETTLED_SECONDS = 3.0
 """Seconds after which a saved REVIEW.md counts as complete."""
 TODOIST_SECONDS = 10.0
 """Maximum seconds of each step of the request to Todoist in a tick."""
+TITLE = "memory_pipeline"
+"""The title of a notification."""
+MAX_TEXT = 400
+NOTIFY_SECONDS = 10
+OFF, DESKTOP = "off", "desktop"
 
 
 def session_sensor_of(placement: Placement) -> dg.SensorDefinition:
@@ -126,9 +139,7 @@ def _sensor(
             name=placement.name(look.__name__),
             job_name=placement.name(job),
             minimum_interval_seconds=seconds,
-            default_status=dg.DefaultSensorStatus.RUNNING
-            if placement.starts(is_on)
-            else dg.DefaultSensorStatus.STOPPED,
+            default_status=dg.DefaultSensorStatus(placement.status(is_on)),
             description=" ".join((look.__doc__ or "").split()),
         )(look)
 
@@ -189,3 +200,70 @@ def sensors(placement: Placement) -> list[dg.SensorDefinition]:
 
 def _request(kind: str, state: str) -> dg.SensorResult:
     return dg.SensorResult(run_requests=[dg.RunRequest(run_key=f"{kind}:{state}", tags=RETRY_TAGS)])
+
+
+def failure_sensor(placement: Placement) -> dg.SensorDefinition:
+    """The sensor on failed runs; it is on if `notify` is set."""
+
+    @dg.run_failure_sensor(
+        name=placement.name("tell_failures"),
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus(placement.status(placement.settings.notify != OFF)),
+        description="Notify the target of MEMORY_NOTIFY when a run fails.",
+    )
+    def tell_failures(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
+        if not placement.owns(context.dagster_run):
+            return dg.SkipReason(f"{context.dagster_run.job_name} is no job of this pipeline.")
+        current = placement.workspace.settings()
+        if current.notify == OFF:
+            return dg.SkipReason("MEMORY_NOTIFY is off.")
+        steps = [event.step_failure_data.error for event in context.get_step_failure_events()]
+        reasons = [_first_cause(error) for error in steps if error] or [context.failure_event.message or ""]
+        message = text_of(context.dagster_run.job_name, reasons[0])
+        tell(current, redactor_of(current).redact(message))
+        return None
+
+    return tell_failures
+
+
+def _first_cause(error: Any) -> str:
+    while error.cause:
+        error = error.cause
+    return str(error.message)
+
+
+def text_of(job: str, reason: str) -> str:
+    """The notification, in one line."""
+    return clip(f"{job} failed: {' '.join(reason.split())}", MAX_TEXT) + " `memory status` and the Dagster UI say more."
+
+
+def tell(settings: Settings, text: str) -> None:
+    """Send the notification. Raises `dg.Failure`, which is shown as a failed tick, if that fails."""
+    if settings.notify == DESKTOP:
+        _notify_desktop(text)
+    elif settings.notify != OFF:
+        _post(settings.notify, text)
+
+
+def _notify_desktop(text: str) -> None:
+    command = ["notify-send", "--app-name", TITLE, TITLE, text]
+    if sys.platform == "darwin":
+        command = ["osascript", "-e", f"display notification {json.dumps(text)} with title {json.dumps(TITLE)}"]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=NOTIFY_SECONDS)
+    except (subprocess.SubprocessError, OSError) as error:
+        raise dg.Failure(f"MEMORY_NOTIFY=desktop: {command[0]} failed: {error}") from None
+
+
+def _post(url: str, text: str) -> None:
+    data = json.dumps({"text": f"{TITLE}: {text}"}).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method="POST")
+    try:
+        urllib.request.urlopen(request, timeout=NOTIFY_SECONDS).close()
+        return
+    except urllib.error.HTTPError as error:
+        error.close()
+        why = f"{error.code}"
+    except (OSError, ValueError) as error:
+        why = type(error).__name__  # its message may contain the URL, and that a token
+    raise dg.Failure(f"MEMORY_NOTIFY: the address did not accept the notification ({why}).")

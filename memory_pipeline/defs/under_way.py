@@ -40,16 +40,12 @@ def unfinished_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
 def close_dead_runs(instance: dg.DagsterInstance) -> None:
     """Mark runs of the command line whose process is gone as failed; Dagster's run monitoring watches only runs that
     its daemon launched."""
-    for run in _dead_runs(instance):
+    for run in dead_runs(instance):
         instance.report_run_failed(run, "The process of this run ended before the run did.")
 
 
-def dead_runs(instance: dg.DagsterInstance) -> list[str]:
-    """The jobs of the command line that are recorded as running but whose process is gone."""
-    return [run.job_name for run in _dead_runs(instance)]
-
-
-def _dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+def dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """The runs of the command line that are recorded as running but whose process is gone."""
     # a run that was re-executed in the UI has the tags of the first one, and a parent
     ours = [run for run in unfinished_runs(instance) if PROCESS_TAG in run.tags and not run.parent_run_id]
     return [run for run in ours if not _is_alive(int(run.tags[PROCESS_TAG]))]
@@ -60,6 +56,6 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except PermissionError:  # another user's
         return True
     return True

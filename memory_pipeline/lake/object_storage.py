@@ -53,14 +53,12 @@ class ObjectStorage:
 
     is_far: ClassVar[bool] = True
 
-    def __init__(self, url: str, kept: Path | None = None, *, below: str = "") -> None:
-        self._kept = (kept or Path(mkdtemp())) / below
-        self._url, self._below = url.rstrip("/"), below
-        self.place = f"{self._url}/{below}".rstrip("/")
+    def __init__(self, url: str, kept: Path | None = None) -> None:
+        self.place, self._kept = url.rstrip("/"), kept or Path(mkdtemp())
 
     @cached_property
     def backups(self) -> ObjectStorage:
-        return ObjectStorage(self._url, self._kept, below="backups/")
+        return ObjectStorage(f"{self.place}/backups", self._kept / "backups")
 
     def place_of(self, key: str) -> str:
         return f"{self.place}/{key}"
@@ -90,7 +88,7 @@ class ObjectStorage:
 
         try:
             with self._readable_errors():
-                return _file(key, obstore.head(self._store, self._below + key))
+                return _file(key, obstore.head(self._store, key))
         except FileNotFoundError:
             return None
 
@@ -129,7 +127,7 @@ class ObjectStorage:
         try:
             with self._readable_errors():
                 mode = self._mode(key, expected)
-                made = obstore.put(self._store, self._below + key, data, mode=mode, use_multipart=False)
+                made = obstore.put(self._store, key, data, mode=mode, use_multipart=False)
         except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:  # the last one: deleted meanwhile
             now = self.state(key)  # a request that is repeated after a lost answer conflicts with its own write
             if now is None or self.read(now) != data:
@@ -150,9 +148,9 @@ class ObjectStorage:
             return "overwrite"
         if expected is None:
             return "create"
-        if not self._url.startswith("gs://"):
+        if not self.place.startswith("gs://"):
             return {"e_tag": expected}
-        now = obstore.head(self._store, self._below + key)
+        now = obstore.head(self._store, key)
         if _quoted(now["e_tag"]) != expected:
             raise PreconditionError(f"{key} is another one")
         return {"e_tag": now["e_tag"], "version": now["version"]}
@@ -169,7 +167,7 @@ class ObjectStorage:
             return None
         name = f"{_QUARANTINE}/{key}.broken-{hashlib.sha256(data).hexdigest()[:8]}"
         with self._readable_errors():
-            obstore.put(self._store, self._below + name, data, use_multipart=False)
+            obstore.put(self._store, name, data, use_multipart=False)
         self.remove([key])
         return self.place_of(name)
 
@@ -182,7 +180,7 @@ class ObjectStorage:
         with self._readable_errors():
             for key in keys:
                 with suppress(FileNotFoundError):
-                    obstore.delete(self._store, self._below + key)
+                    obstore.delete(self._store, key)
         for key in keys:
             (self._kept / key).unlink(missing_ok=True)
 
@@ -197,27 +195,26 @@ class ObjectStorage:
         named = [os.environ.get(name, "") for name in _ENDPOINTS]  # an endpoint without TLS was chosen on purpose
         try:
             store: ObjectStore = from_url(
-                self._url,
+                self.place,
                 client_options={"allow_http": True} if any(url.startswith("http://") for url in named) else {},
                 retry_config={"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)},
             )
         except Exception as error:
-            raise LakeRefusedError(f"{self._url} cannot be used as MEMORY_LAKE: {_error_kind(error)}.") from None
+            raise LakeRefusedError(f"{self.place} cannot be used as MEMORY_LAKE: {_error_kind(error)}.") from None
         with self._readable_errors():
-            next(iter(obstore.list(store, prefix=f"{self._below}{_QUARANTINE}")), None)
+            next(iter(obstore.list(store, prefix=_QUARANTINE)), None)
         return store
 
     def _list_objects(self, table: str, offset: str | None = None) -> Iterator[Any]:
         import obstore
 
-        offset = self._below + offset if offset else None
         with self._readable_errors():
-            for page in obstore.list(self._store, prefix=f"{self._below}{table}", offset=offset):
+            for page in obstore.list(self._store, prefix=table, offset=offset):
                 yield from page
 
     def _listed(self, table: str, offset: str | None = None) -> Iterator[File]:
         for meta in self._list_objects(table, offset):
-            yield _file(meta["path"].removeprefix(self._below), meta)
+            yield _file(meta["path"], meta)
 
     @contextmanager
     def _readable_errors(self) -> Iterator[None]:
@@ -263,7 +260,7 @@ class ObjectStorage:
         import obstore
 
         with self._readable_errors():
-            found = obstore.get(self._store, self._below + file.key)
+            found = obstore.get(self._store, file.key)
             return self._cache(_file(file.key, found.meta), bytes(found.bytes()))
 
     def _cache(self, file: File, data: bytes) -> Path:

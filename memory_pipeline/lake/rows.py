@@ -116,26 +116,16 @@ SourceLine = Annotated[int, "line of the file, from 1, or row of a database"]
 DedupeKey = Annotated[Name, "id of the window: sha256 of session, trigger and time of its first entry"]
 Untimed = Annotated[Name, "position in the session, if no time was recorded"]
 Tokens = Annotated[int, "estimated tokens"]
-CurrentTask = Annotated[
-    str,
-    "task at the end: of a window, in the user's last words about it; of a segment, in those of a model",
-]
-SuggestedResponse = Annotated[
-    str,
-    "how to continue: the unanswered question or request, or that all is done",
-]
+CurrentTask = Annotated[str, "task at the end: of a window, as the user last named it; of a segment, as a model did"]
+SuggestedResponse = Annotated[str, "how to continue: the unanswered question or request, or that all is done"]
 SegmentId = Annotated[Name, "id of the segment"]
-Title = Annotated[str, "its topic in a few words"]
 Observer = Annotated[Name, "the observer that created the row"]
 Priority = Annotated[Name, "high (matters for weeks or months), medium (days) or low (hours)"]
 FactKind = Annotated[Name, "kind of fact, such as rule, decision or root_cause"]
 Evidence = Annotated[list[EvidenceRow], "supporting spans of messages"]
-Trust = Annotated[
-    Name, "the speaker: user, assistant, tool, paste, injected, model or team; `imported` for an imported line"
-]
+Trust = Annotated[Name, "the speaker: user, assistant, tool, paste, injected, model or team; also `imported`"]
 Owner = Annotated[Name, "owner of the memory: `me`, or as configured in an earlier version"]
 PointId = Annotated[Name, "id of the vector in the index"]
-SourceId = Annotated[Name, "id of the embedded row"]
 EmbeddingModel = Annotated[Name, "the embedding model"]
 Dimension = Annotated[int, "dimensions of the vector"]
 ContentHash = Annotated[Name, "sha256 of the embedded content"]
@@ -149,20 +139,11 @@ LastSeen = Annotated[datetime, "last time it was said"]
 Reflector = Annotated[Name, "the reflector that created the row"]
 Cwds = Annotated[list[str], "working directories of the source sessions"]
 Projects = Annotated[list[str], "names of the source projects"]
-DistillationId = Annotated[Name, "id of the distilled line"]
 ProposalId = Annotated[Name, "id of the proposal; for a friction fix, of its pattern"]
 SessionIds = Annotated[list[Name], "ids of the supporting sessions"]
 Supersedes = Annotated[list[Name], "proposals whose lines this one replaces once approved"]
-Worth = Annotated[
-    float,
-    "score of a line, from about -3 to 3.1, or severity of a friction fix; the highest are shown first",
-]
+Worth = Annotated[float, "score of a line (about -3 to 3.1) or severity of a friction fix; the highest are shown first"]
 SaidAt = Annotated[datetime, "time of the message"]
-Surface = Annotated[
-    Name,
-    "where it was shown or decided: REVIEW.md, command, page or todoist; without a user: expiry, supersession, "
-    "friction or auto; for an applied fix, its file",
-]
 TargetFile = Annotated[str, "file to be changed"]
 Adds = Annotated[str, "line to add to the target file, without its bullet; empty for other changes"]
 Replaces = Annotated[str, "existing line of the target file that is removed or replaced by `adds`"]
@@ -172,7 +153,6 @@ Occurrences = Annotated[int, "occurrences"]
 Minutes = Annotated[float, "minutes between the problem and progress, in all occurrences"]
 FirstDay = Annotated[date, "day of its first occurrence"]
 LastDay = Annotated[date, "day of its last occurrence"]
-Place = Annotated[Name, "file in the workspace that approval changes; empty if the user makes the change"]
 ObservationId = Annotated[Name, "id of the observation"]
 ObservedAt = Annotated[datetime, "time of the message; see `untimed`"]
 Flags = Annotated[list[Name], "flags of the fact, such as `ungrounded`"]
@@ -194,10 +174,7 @@ class FileRow(TypedDict):
     records: Annotated[int, "records in the file"]
     unknown_records: Annotated[list[UnknownRecordRow], "record types unknown to the reader, with their counts"]
     problems: Annotated[list[ProblemRow], "first unreadable lines, with the reason"]
-    days: Annotated[
-        list[FileDayRow],
-        "days with messages, each with a digest, counts and the ids of what the user typed",
-    ]
+    days: Annotated[list[FileDayRow], "days with messages, each with a digest, counts and ids of what the user typed"]
     parent_id: Annotated[Name | None, "the session that this one continues or forks"]
     reason: Annotated[str | None, "why the file was not read"]
     excluded: Annotated[str | None, "why nothing of the session is stored"]
@@ -205,15 +182,9 @@ class FileRow(TypedDict):
     branch: Annotated[str | None, "branch of the repository when the session began"]
     repository: Annotated[str | None, "owner and name of the repository's remote"]
     begins_with_plan: Annotated[bool | None, "whether it begins with a plan that the user approved"]
-    hidden_characters: Annotated[
-        int | None,
-        "invisible characters removed from its messages",
-    ]
+    hidden_characters: Annotated[int | None, "invisible characters removed from its messages"]
     side_file_of: Annotated[str | None, "the agent whose auxiliary file this is; empty for a session"]
-    repository_dir: Annotated[
-        str | None,
-        "folder of the git repository of `cwd` when the file was read; for a worktree, of the main repository",
-    ]
+    repository_dir: Annotated[str | None, "folder of the git repository of `cwd`; for a worktree, of the main one"]
     part: Annotated[
         FilePartRow | None,
         "part of a session in several files: name, start, the part that it continues and up to which record, and the "
@@ -247,10 +218,7 @@ class MessageRow(TypedDict):
     session_id: SessionId
     message_id: Annotated[Name, "id, the same in every copy of the session"]
     role: Annotated[Name, "user, assistant, tool or injected"]
-    said_at: Annotated[
-        datetime,
-        "time of the message; with `untimed` set, only its day and order are known",
-    ]
+    said_at: Annotated[datetime, "time of the message; with `untimed` set, only its day and order are known"]
     written_at: Annotated[datetime, "when the harness recorded it"]
     text: Text
     tool_name: Annotated[str | None, "the tool that was called or answered"]
@@ -258,17 +226,11 @@ class MessageRow(TypedDict):
     source_file: SourceFile
     source_line: SourceLine
     dedupe_key: DedupeKey
-    voided: Annotated[
-        bool,
-        "whether the turn was removed from the session (rewind, rollback, abandoned branch) and is not observed",
-    ]
+    voided: Annotated[bool, "whether its turn was removed from the session (rewind, abandoned branch): not observed"]
     quoted: Annotated[list[SpanRow], "spans of a user's message that were pasted, not typed"]
     images: Annotated[list[ImageRow], "images: line of the source file and number within the record"]
     untimed: Untimed | None
-    answer_to: Annotated[
-        Name | None,
-        "what the user answers through a tool: a question, plan or call; for a tool result, that they refused it",
-    ]
+    answer_to: Annotated[Name | None, "what the user answers through a tool: a question, plan or call; or refuses"]
     answered: Annotated[str | None, "the question, plan or call (clipped), if known"]
 
 
@@ -306,26 +268,18 @@ class SegmentRow(TypedDict):
     dedupe_key: DedupeKey
     session_id: SessionId
     position: Annotated[int, "position of the segment in its window, from 0"]
-    narrative: Annotated[
-        str, "request and outcome, quoted or summarized by a model; empty if a model returned only facts"
-    ]
+    narrative: Annotated[str, "request and outcome, quoted or summarized; empty if a model returned only facts"]
     first_message_id: Annotated[Name, "first message of the segment"]
     last_message_id: Annotated[Name, "last message of the segment"]
-    title: Title | None
+    title: Annotated[str | None, "its topic in a few words"]
     observer: Observer
-    parsed: Annotated[
-        bool,
-        "whether the answer kept to the format; if not, the row has what was readable, and `problem` the reason",
-    ]
+    parsed: Annotated[bool, "whether the answer kept to the format; if not, `problem` says why"]
     problem: Annotated[str | None, "problem of the model's answer"]
     answer: Annotated[Name | None, "key of the model's answer, a file below answers/"]
     current_task: CurrentTask | None
     suggested_response: SuggestedResponse | None
     used: Annotated[list[Name], "ids of earlier observations that it builds on"]
-    basis: Annotated[
-        Name | None,
-        "hash of the messages and settings of the request, which is not repeated while they are unchanged",
-    ]
+    basis: Annotated[Name | None, "hash of messages and settings of the request, which is repeated only if they change"]
     times_written: Annotated[int | None, "clock times in the model's answer"]
     times_invented: Annotated[int | None, "those that occur nowhere in the transcript, and were removed"]
 
@@ -392,7 +346,7 @@ class EmbeddingRow(TypedDict):
     day: Day
     point_id: PointId
     kind: Annotated[Name, "kind of the embedded row"]
-    source_id: SourceId
+    source_id: Annotated[Name, "id of the embedded row"]
     model: EmbeddingModel
     dimension: Dimension
     content_hash: ContentHash
@@ -471,7 +425,7 @@ class DistillationRow(TypedDict):
     """A line of `day_distillations`, `week_distillations` or `month_distillations`."""
 
     day: Day
-    distillation_id: DistillationId
+    distillation_id: Annotated[Name, "id of the distilled line"]
     level: Annotated[int, "1 for a day, 2 for a week, 3 for a month"]
     text: Text
     kind: FactKind
@@ -526,10 +480,7 @@ class RememberedRow(TypedDict):
     text: Text
     priority: Priority
     trust: Trust
-    client: Annotated[
-        str | None,
-        "client of the agent that requested it, or the memory that it was imported from",
-    ]
+    client: Annotated[str | None, "client of the agent that requested it, or the memory that it was imported from"]
     said_at: SaidAt
     content_hash: ContentHash
     worth: Worth
@@ -581,7 +532,11 @@ class EventRow(TypedDict):
         "day); reoffered (offered again, once); promoted (written to MEMORY.md) or applied (a fix was written); "
         "would_promote or would_apply (first qualified for that without asking)",
     ]
-    surface: Surface | None
+    surface: Annotated[
+        Name | None,
+        "where it was shown or decided: REVIEW.md, command, page or todoist; without a user: expiry, supersession, "
+        "friction or auto; for an applied fix, its file",
+    ]
     decision: Annotated[Name | None, "approved, rejected, expired, invalid, superseded or withdrawn"]
     section: Section | None
     text: Text | None
@@ -634,7 +589,7 @@ class NewFix(TypedDict):
     text: Text
     target_file: TargetFile
     section: Section | None
-    place: Place | None
+    place: Annotated[Name | None, "file in the workspace that approval changes; empty if the user makes the change"]
     adds: Adds | None
     replaces: Replaces | None
     change: Change

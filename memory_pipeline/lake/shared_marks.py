@@ -15,8 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from memory_pipeline.errors import CannotGoOnError
-from memory_pipeline.lake.opening import storage_of
-from memory_pipeline.lake.storage import ReplacedMeanwhileError, Storage
+from memory_pipeline.lake.storage import ReplacedMeanwhileError, Storage, storage_of
 from memory_pipeline.settings import marks as workspace_marks
 from memory_pipeline.settings.marks import FIRST_DAY, SALT, SALT_BYTES, ZONE
 

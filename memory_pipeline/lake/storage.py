@@ -2,8 +2,11 @@
 
 A day of a table is one file, so a single rename or PUT replaces it: readers see the old or the new rows, and a killed
 process leaves one of them. The object storage of S3, Google and Azure replaces whole objects and is strongly
-consistent, so no manifest is needed. In both kinds, earlier versions are in `backups/`, and damaged files are
-quarantined.
+consistent, so no manifest is needed. Damaged files are quarantined.
+
+Of tables that cannot be rebuilt (offers, decisions, promotions and costs) each version is copied when it is written, to
+`backups/lake/<table>/` or on object storage to `backups/<table>/` next to the tables. If such a file is damaged or
+missing, the newest copy is restored: these files are never deleted on purpose, and an empty day is an empty file.
 """
 
 from __future__ import annotations
@@ -13,13 +16,23 @@ import stat
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from io import BytesIO
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
+from urllib.parse import unquote, urlsplit
 
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.markdown.safe_write import aside, make_folder, sync_folder
 
+if TYPE_CHECKING:
+    from memory_pipeline.settings import Settings
+
 SUFFIX = ".parquet"
+VERSIONS_KEPT = 3
+_STAMP = "%Y%m%dT%H%M%S.%fZ"
+_VERSION_MARK = f"{SUFFIX}."
 Expected = str | int | None | Literal["any"]
 """The version that a write replaces: None for a new file, `any` for any version."""
 
@@ -213,3 +226,78 @@ def _has_magic_bytes(path: Path) -> bool:
             return begin == file.read(4) == b"PAR1"
     except OSError:  # also if it has fewer than four bytes
         return False
+
+
+def storage_of(settings: Settings) -> Storage:
+    """The storage of the lake: the location in MEMORY_LAKE, else the workspace."""
+    if settings.lake is None:
+        return FolderStorage(settings.lake_dir)
+    if settings.lake.startswith("file://"):
+        return FolderStorage(Path(unquote(urlsplit(settings.lake).path)))
+    return _objects(settings.lake, object_cache(settings))
+
+
+def object_cache(settings: Settings) -> Path:
+    """The folder of the object cache, which may be deleted at any time."""
+    return settings.workspace / "cache" / "lake"
+
+
+@cache
+def _objects(url: str, kept: Path) -> Storage:
+    """The client, one per process, as it keeps connections open."""
+    from memory_pipeline.lake.object_storage import ObjectStorage
+
+    return ObjectStorage(url, kept)
+
+
+def keep_version(storage: Storage, key: str, data: bytes) -> None:
+    """Copy the data just written, and delete all but the newest three versions."""
+    earlier = versions_of(storage, key)
+    if earlier and _bytes(storage, earlier[0]) == data:
+        return
+    storage.backups.write(f"{key}.{datetime.now(UTC):{_STAMP}}", data)
+    storage.backups.remove([old.key for old in earlier[VERSIONS_KEPT - 1 :]])
+
+
+def lost(storage: Storage, table: str) -> list[str]:
+    """The table's files that are missing, empty or truncated although versions of them exist."""
+    kept = storage.backups.files(table, suffix=_VERSION_MARK)
+    return storage.broken(sorted({version.key.partition(_VERSION_MARK)[0] + SUFFIX for version in kept}))
+
+
+def put_back(storage: Storage, key: str) -> str | None:
+    """Restore the newest intact version of a file, which is quarantined if it exists. Returns a sentence about it, or
+    None if there is no such version."""
+    for version in versions_of(storage, key):
+        if (data := _bytes(storage, version)) is not None and _is_intact(data):
+            kept = storage.set_aside(key)
+            state = f"was damaged and is kept as {kept.rpartition('/')[2]}" if kept else "was missing"
+            storage.write(key, data)
+            place = storage.backups.place_of(version.key)
+            return f"{storage.place_of(key)} {state}; its last version was restored from {place}."
+    return None
+
+
+def versions_of(storage: Storage, key: str) -> list[File]:
+    """The versions of a file, newest first."""
+    table, _, name = key.partition("/")
+    day = name.removesuffix(SUFFIX)
+    return storage.backups.files(table, day, day, suffix=_VERSION_MARK)[::-1]
+
+
+def _bytes(storage: Storage, version: File) -> bytes | None:
+    try:
+        return storage.backups.read(version)
+    except OSError:
+        return None
+
+
+def _is_intact(data: bytes) -> bool:
+    """Whether the whole file can be read; these files are small."""
+    import polars as pl  # a search without forgotten texts does not need it
+
+    try:
+        pl.read_parquet(BytesIO(data))
+    except pl.exceptions.PolarsError:
+        return False
+    return True

@@ -22,10 +22,19 @@ from typing import TYPE_CHECKING, Self
 import polars as pl
 
 from memory_pipeline.errors import MemoryPipelineError, TryAgainLaterError
-from memory_pipeline.lake.opening import storage_of
-from memory_pipeline.lake.storage import SUFFIX, Expected, File, FolderStorage, ReplacedMeanwhileError, Storage
+from memory_pipeline.lake.storage import (
+    SUFFIX,
+    Expected,
+    File,
+    FolderStorage,
+    ReplacedMeanwhileError,
+    Storage,
+    keep_version,
+    lost,
+    put_back,
+    storage_of,
+)
 from memory_pipeline.lake.tables import TABLES, VIEWS, duckdb_type
-from memory_pipeline.lake.versions import keep_version, lost, put_back
 
 if TYPE_CHECKING:
     import duckdb

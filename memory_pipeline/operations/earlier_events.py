@@ -12,10 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from memory_pipeline.lake.storage import SUFFIX, File, Storage
+from memory_pipeline.lake.storage import SUFFIX, File, Storage, keep_version, lost, put_back
 from memory_pipeline.lake.store import DamagedTableError
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.lake.versions import keep_version, lost, put_back
 
 MOMENTS = {
     "decisions": ("decided", "decided_at"),

@@ -19,7 +19,7 @@ from functools import partial
 
 import polars as pl
 
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, write_atomically

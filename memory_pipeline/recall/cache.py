@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.settings import Settings
 
 

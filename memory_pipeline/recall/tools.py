@@ -17,7 +17,7 @@ import polars  # noqa: F401 - before a briefing: with its threads there, none is
 
 from memory_pipeline.embeddings.index import Filters
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.events import ProposalLog

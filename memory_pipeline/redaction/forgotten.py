@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, Self
 
-from memory_pipeline.lake.opening import storage_of
-from memory_pipeline.lake.storage import File, Storage
+from memory_pipeline.lake.storage import File, Storage, storage_of
 from memory_pipeline.settings import Settings, workspace_salt
 from memory_pipeline.text.regex import deferred
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import hmac
 import re
 from bisect import bisect_right
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
+from memory_pipeline.redaction.decoding import CODES, ENCODED, View, encoded, is_encoded
 from memory_pipeline.redaction.detectors import LEFT_OUT, PRIVATE, Prefilter, Span, fold
-from memory_pipeline.redaction.encoded import encoded, is_encoded
 from memory_pipeline.redaction.forgotten import NOTHING, Forgotten
-from memory_pipeline.redaction.views import View
 from memory_pipeline.settings import Settings, workspace_salt
 
-if TYPE_CHECKING:
-    from memory_pipeline.redaction.finders import Finder
-
+Finder = Callable[[str, str], Iterable[Span]]
+"""A function of a text and the same in lower case, which finds the spans of secrets of one kind."""
 MARK = re.compile(r"\[redacted:[a-z0-9-]+:[0-9a-f]{6}\]")
 """The mark in place of a secret."""
 # Characters around an excerpt that are redacted too, as a secret may be recognised by the text before it. At the outer
@@ -27,6 +25,7 @@ _EDGE = 128
 # Maximum extension of the margin so that it ends with a line, or at least with a word.
 _LINE = 4096
 _WORD = re.compile(r"\S*")
+_CLOSE = "</private>"
 # Secrets that are recognised by their beginning, which may be far before the end of the text.
 _LONG_SECRETS = ("PRIVATE KEY", "PuTTY-User-Key", PRIVATE)
 # Replacing a secret may reveal another, so a text is redacted until nothing is found.
@@ -182,8 +181,53 @@ def _start_of_line(text: str, at: int) -> int:
 
 @cache
 def _load_finders() -> tuple[Prefilter, tuple[Finder, ...]]:
-    """The finders, loaded for the first text rather than on import, as compiling their patterns takes .1 s."""
-    from memory_pipeline.redaction.finders import all_finders
-
-    triggers, finders = zip(*all_finders(), strict=True)
+    triggers, finders = zip(*_all_finders(), strict=True)
     return Prefilter(triggers), finders
+
+
+def _all_finders() -> Iterator[tuple[list[str], Finder]]:
+    """The triggers of each finder, which show whether it must search a text, and the finder; if secrets overlap, the
+    first one determines the kind. The first two only have triggers: `_find` decodes what they indicate."""
+    # imported for the first text, as compiling their patterns takes .1 s
+    from memory_pipeline.redaction import assignments, columns, contexts, spoken, tokens
+
+    yield list(CODES), _nothing
+    yield list(ENCODED), _nothing
+    yield [PRIVATE], _private
+    for detector in (*tokens.TOKENS, *contexts.CONTEXTS, *contexts.COMMANDS):
+        yield list(detector.triggers), partial(_unfolded, detector.spans)
+    for detector in contexts.FOLDED_CONTEXTS:
+        yield _in_any_case(detector.triggers), detector.spans
+    yield _in_any_case(assignments.ASSIGNED), assignments.assignments
+    yield _in_any_case(columns.COLUMNS), columns.columns
+    yield _in_any_case(columns.INSERTED), columns.inserted
+    yield _in_any_case(contexts.COOKIES), contexts.cookies
+    yield _in_any_case(contexts.SECRET_OBJECTS), contexts.secret_objects
+    yield _in_any_case(spoken.SPOKEN), spoken.spoken
+    yield _in_any_case(spoken.CREDENTIAL_LITERALS), spoken.credentials
+    yield _in_any_case(spoken.KEYS), spoken.keys
+
+
+def _private(text: str, _folded: str) -> Iterator[Span]:
+    start = text.find(PRIVATE)
+    while start >= 0:
+        start += len(PRIVATE)
+        end = text.find(_CLOSE, start)
+        # without a closing mark, later openings have none either
+        if end < 0:
+            return
+        if text[start:end] != LEFT_OUT:
+            yield Span(start, end, LEFT_OUT)
+        start = text.find(PRIVATE, end)
+
+
+def _nothing(_text: str, _folded: str) -> Iterable[Span]:
+    return ()
+
+
+def _unfolded(spans: Finder, text: str, _folded: str) -> Iterable[Span]:
+    return spans(text, text)
+
+
+def _in_any_case(triggers: Iterable[str]) -> list[str]:
+    return [f"(?i:{trigger})" for trigger in triggers]

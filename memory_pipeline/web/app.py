@@ -20,7 +20,7 @@ from starlette.routing import Route
 from memory_pipeline import quality
 from memory_pipeline.days import parse_day
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.quality.page import embedded
 from memory_pipeline.quality.report import Report
 from memory_pipeline.recall.origin import is_line, origin

@@ -19,7 +19,7 @@ from filelock import Timeout
 
 from memory_pipeline.days import day_of
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.markdown.safe_write import update_file
 from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.events import PAGE_SURFACE, OpenLog, ProposalLog, is_fix

@@ -12,8 +12,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from memory_pipeline.defs.notifications import failure_sensor, tell
 from memory_pipeline.defs.placement import Placement, WorkspaceResource
+from memory_pipeline.defs.sensors import failure_sensor, tell
 from memory_pipeline.settings import SettingError, load_settings
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.rows import changed, workspace

@@ -8,8 +8,8 @@ import dagster as dg
 import pytest
 
 from memory_pipeline.days import lookback
-from memory_pipeline.defs.distillation import partitions_of
 from memory_pipeline.defs.jobs import DISTIL_JOBS
+from memory_pipeline.defs.partitions import partitions_of
 from memory_pipeline.defs.schedules import DISTIL_SCHEDULES
 from memory_pipeline.distillation import stage as stage_module
 from memory_pipeline.distillation.periods import DAY, LEVELS, MONTH, NAMES, TABLE_OF, WEEK, Period, periods_of
@@ -129,16 +129,14 @@ def test_the_asset_is_red_where_too_much_would_be_lost(lake: Lake, monkeypatch: 
 def test_weeks_and_months_begin_with_the_first_day_and_are_there_once_they_have_ended() -> None:
     settings = SETTINGS.model_copy(update={"timezone": "Europe/Berlin", "start_date": date(2025, 3, 31)})
     now = {DAY: "2025-04-07T00:30", WEEK: "2025-04-07T00:30", MONTH: "2025-05-01T00:30"}
-    keys = {
-        level: partitions_of(settings, level).get_partition_keys(datetime.fromisoformat(f"{now[level]}+02:00"))
-        for level in LEVELS
-    }
+    then = {level: datetime.fromisoformat(f"{moment}+02:00") for level, moment in now.items()}
+    keys = {level: partitions_of(settings, TABLE_OF[level]).get_partition_keys(then[level]) for level in LEVELS}
     assert (keys[DAY][0], keys[DAY][-1]) == ("2025-03-31", "2025-04-04")  # three days old, as is distilled
     assert keys[WEEK] == ["2025-03-31"]
     assert keys[MONTH] == ["2025-04-01"]  # the week of 31 March ends in April
     for level in (WEEK, MONTH):
-        second_before = datetime.fromisoformat(f"{now[level]}+02:00") - timedelta(minutes=30, seconds=1)
-        assert partitions_of(settings, level).get_partition_keys(second_before) == []
+        second_before = then[level] - timedelta(minutes=30, seconds=1)
+        assert partitions_of(settings, TABLE_OF[level]).get_partition_keys(second_before) == []
 
 
 def test_a_week_depends_on_its_days_and_a_month_on_its_weeks() -> None:

@@ -16,9 +16,8 @@ from polars.testing import assert_frame_equal
 from memory_pipeline.lake import object_storage as module
 from memory_pipeline.lake.object_storage import LakeRefusedError, LakeUnavailableError, ObjectStorage
 from memory_pipeline.lake.queries import ask
-from memory_pipeline.lake.storage import ReplacedMeanwhileError
+from memory_pipeline.lake.storage import VERSIONS_KEPT, ReplacedMeanwhileError
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.lake.versions import VERSIONS_KEPT
 from memory_pipeline.settings import SettingError, Settings, load_settings
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.cli.command import memory, memory_json

@@ -15,7 +15,7 @@ import pytest
 
 from memory_pipeline.cli.workspace import EXAMPLES
 from memory_pipeline.defs.runs import dagster_yaml, instance_of, prepare_home
-from memory_pipeline.lake.opening import storage_of
+from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.operations import earlier_events, migrations

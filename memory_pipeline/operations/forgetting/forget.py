@@ -16,12 +16,10 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.embeddings.opening import find_points, remove_points
-from memory_pipeline.lake.opening import object_cache, storage_of
 from memory_pipeline.lake.rows import ForgottenRow
-from memory_pipeline.lake.storage import SUFFIX
+from memory_pipeline.lake.storage import SUFFIX, keep_version, object_cache, storage_of
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.lake.versions import keep_version
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, replace_file
 from memory_pipeline.operations import earlier_events

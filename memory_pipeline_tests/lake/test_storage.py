@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from memory_pipeline.lake.storage import VERSIONS_KEPT
 from memory_pipeline.lake.store import DamagedTableError, Lake
 from memory_pipeline.lake.tables import TABLES
-from memory_pipeline.lake.versions import VERSIONS_KEPT
 from memory_pipeline_tests.lake.folders import versions_folder
 from memory_pipeline_tests.rows import DAY, at, day_after, decision, observation, put
 
