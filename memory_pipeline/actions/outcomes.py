@@ -23,8 +23,7 @@ from memory_pipeline.days import day_of
 from memory_pipeline.friction.active import active_patterns
 from memory_pipeline.friction.attempts import ASSISTANT, TOOL, USER, Attempt, Turn, attempts
 from memory_pipeline.friction.messages import is_claim, sentences_in
-from memory_pipeline.friction.observed import CLOCKS
-from memory_pipeline.friction.shown import ShownLine, shown_lines
+from memory_pipeline.friction.observed import CLOCKS, ShownLine, shown_lines
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.relation import CONTRADICTS, REPLACES, relation

@@ -51,7 +51,7 @@ class Review:
         self.workspace, self.keys = workspace, keys
         self.decided: Counter[str] = Counter()
         self._held: _Step | None = None
-        self._seen: dict[str, str | None] = {}
+        self._seen: dict[str, None] = {}
 
     def run(self) -> int:
         """Run until the user has seen all, quits or is gone. Decisions are stored in any case. Returns the exit

@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.actions.backtest import BackTest, back_test, describe, past_calls
-from memory_pipeline.actions.rules import MODES, Rule, RuleError, set_mode
+from memory_pipeline.actions.rules import MODES, BackTest, Rule, RuleError, back_test, describe, past_calls, set_mode
 from memory_pipeline.agents.agents import CannotConnectError
 from memory_pipeline.cli.connect import Yes
 from memory_pipeline.cli.console import MISUSED, confirm, fail, one_sentence, print_json, say

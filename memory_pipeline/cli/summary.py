@@ -12,8 +12,8 @@ from memory_pipeline.embeddings.health import days_by_words, set_aside_files, ve
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.quality import NO_MODEL
 from memory_pipeline.markdown.blocks import one_line
+from memory_pipeline.proposals.applying import memory_loss
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.recall.friction import summarize_patterns
 from memory_pipeline.sessions.not_read import not_read
 from memory_pipeline.settings import Settings

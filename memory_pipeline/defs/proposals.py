@@ -22,10 +22,9 @@ from memory_pipeline.defs.orchestration import (
 )
 from memory_pipeline.defs.placement import Placement
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
-from memory_pipeline.proposals.attention import judge_attention
 from memory_pipeline.proposals.automatic import report
+from memory_pipeline.proposals.evaluation import judge_attention, judge_integrity
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import Reconciled, reconcile
 from memory_pipeline.proposals.stage import VERSION, ProposalsStage

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memory_pipeline.friction.checks import Check, check_for
-from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.messages import age, bare, is_claim
 from memory_pipeline.friction.observed import Violation, with_violations
 from memory_pipeline.friction.patterns import (
@@ -22,6 +21,7 @@ from memory_pipeline.friction.patterns import (
     REPEATED_CORRECTION,
     RULE_VIOLATED,
     STALE_MEMORY,
+    FrictionEvent,
     Pattern,
 )
 from memory_pipeline.friction.rules import Rule

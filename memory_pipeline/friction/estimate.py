@@ -9,7 +9,7 @@ from datetime import date
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.friction.answers import GROUPS
+from memory_pipeline.friction.asking import GROUPS
 from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS, MAX_TOKENS
 from memory_pipeline.friction.messages import MAX_MESSAGE
 from memory_pipeline.friction.stage import FrictionStage

@@ -17,16 +17,19 @@ from memory_pipeline.friction.attempts import (
     head_of,
     only_reads,
 )
-from memory_pipeline.friction.drift import drifting, sets_up
-from memory_pipeline.friction.errors import error_in, errors_in
-from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before, user_after
+from memory_pipeline.friction.errors import drifting, error_in, errors_in, sets_up
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
     CONFIGURATION_DRIFT,
     MIN_SESSIONS,
     RECURRING_FAILURE,
     TOOL_MISUSE,
+    FrictionEvent,
     Pattern,
+    cost,
+    event_at,
+    request_before,
+    user_after,
 )
 from memory_pipeline.scope import only
 from memory_pipeline.text.regex import deferred

@@ -12,11 +12,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from memory_pipeline.friction.answers import GROUPS, read_groups
-from memory_pipeline.friction.asking import Asking
+from memory_pipeline.friction.asking import GROUPS, Asking, read_groups
 from memory_pipeline.friction.corrections import Grouped
-from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.patterns import MIN_SESSIONS
+from memory_pipeline.friction.patterns import MIN_SESSIONS, FrictionEvent
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline.llm.config import SMALL_CONTEXT, reflector_model
 from memory_pipeline.markdown.blocks import one_line

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Session, canonical_name
-from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before
-from memory_pipeline.friction.patterns import MISSING_SKILL, Pattern
+from memory_pipeline.friction.patterns import MISSING_SKILL, FrictionEvent, Pattern, cost, event_at, request_before
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import overlap
 from memory_pipeline.text.terms import terms

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import polars as pl
 
 from memory_pipeline.friction.attempts import Session
-from memory_pipeline.friction.events import FrictionEvent
+from memory_pipeline.friction.patterns import FrictionEvent
 from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES

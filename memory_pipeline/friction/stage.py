@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     import duckdb
 
     from memory_pipeline.friction.asking import Asking
-    from memory_pipeline.friction.events import FrictionEvent
     from memory_pipeline.friction.failures import Failure
     from memory_pipeline.friction.lookups import Lookup
-    from memory_pipeline.friction.observed import Violation
-    from memory_pipeline.friction.shown import ShownLine
+    from memory_pipeline.friction.observed import ShownLine, Violation
+    from memory_pipeline.friction.patterns import FrictionEvent
 
 Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
 """A function that opens the query engine."""
@@ -97,7 +96,7 @@ class FrictionStage:
     @cached_property
     def _recorded(self) -> list[ShownLine]:
         """The lines of MEMORY.md that hooks showed or held, oldest first."""
-        from memory_pipeline.friction.shown import shown_lines
+        from memory_pipeline.friction.observed import shown_lines
 
         known = {rule.line_id for rule in self.rules.present.values()}
         return [line for line in shown_lines(self.settings) if line.line_id in known]

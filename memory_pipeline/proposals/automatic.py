@@ -38,8 +38,8 @@ from memory_pipeline.proposals.events import (
     is_fix,
 )
 from memory_pipeline.proposals.memory_file import normalised, read_lines
-from memory_pipeline.proposals.score import USER
-from memory_pipeline.proposals.validity import invalid
+from memory_pipeline.proposals.offering import USER
+from memory_pipeline.proposals.outcomes import invalid
 from memory_pipeline.reflections.types import REFLECTED
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.workspace.workspace import Workspace

@@ -7,6 +7,7 @@ are added only through an `OpenLog`, which holds a lock, so that it has read the
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,8 +23,9 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, write_atomically
-from memory_pipeline.proposals.score import OF_PRIORITY, with_sessions
+from memory_pipeline.proposals.offering import OF_PRIORITY, with_sessions
 from memory_pipeline.text.priorities import MEDIUM
+from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace.daily_log.render import LogDecision, write_decisions
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -309,6 +311,11 @@ def proposal_id(day: date, number: int) -> str:
     return f"p-{day:%Y%m%d}-{number:03d}"
 
 
+def content_hash(line: str) -> str:
+    """The hash of a proposal's words."""
+    return hashlib.sha256(" ".join(words(line)).encode()).hexdigest()
+
+
 def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> Counter[str]:
     """The highest number of each day (YYYYMMDD) among all events and these other ids: if rows of proposals are lost,
     decisions on them must not apply to new ones. Numbers of `memory remember` are left out."""
@@ -396,22 +403,14 @@ class OpenLog(ProposalLog):
             self._write_log(day)
             unlogged.unlink()
 
-    def record_shown(self, shown: Mapping[str, str | None], now: datetime, *, surface: str) -> None:
-        """Record proposals that now appear on the surface, with their ids there, if any.
+    def record(self, kind: str, ids: Iterable[str], now: datetime, *, surface: str) -> None:
+        """Record an event of these proposals on the surface: `SHOWN_DAY`, displayed by a run today, or `DISPLACED`."""
+        self.add(kind, [{"proposal_id": p, "surface": surface} for p in ids], now)
 
-        A proposal that is already there keeps its first time.
-        """
+    def record_shown(self, ids: Iterable[str], now: datetime, *, surface: str) -> None:
+        """Record proposals that now appear on the surface. One that is already there keeps its first time."""
         before = self.standing_on(surface)
-        new = {p: external for p, external in shown.items() if p not in before}
-        self.add(SHOWN, [{"proposal_id": p, "surface": surface, "external_id": e} for p, e in new.items()], now)
-
-    def record_day(self, now: datetime, *, surface: str, there: Iterable[str]) -> None:
-        """Record pending proposals that a run displayed on the surface today."""
-        self.add(SHOWN_DAY, [{"proposal_id": p, "surface": surface} for p in there], now)
-
-    def record_displaced(self, gone: Iterable[str], now: datetime, *, surface: str) -> None:
-        """Record pending proposals that no longer appear on the surface."""
-        self.add(DISPLACED, [{"proposal_id": p, "surface": surface} for p in gone], now)
+        self.record(SHOWN, [p for p in dict.fromkeys(ids) if p not in before], now, surface=surface)
 
     def _write_log(self, day: date) -> None:
         settings = self.workspace.settings

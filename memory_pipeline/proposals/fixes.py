@@ -24,9 +24,8 @@ from memory_pipeline.actions.rules import RuleError
 from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.active import active_patterns, last_day_looked_at
 from memory_pipeline.friction.attempts import Session
-from memory_pipeline.friction.events import event_at
-from memory_pipeline.friction.patterns import STALE_MEMORY, Pattern
-from memory_pipeline.friction.shown import shown_lines
+from memory_pipeline.friction.observed import shown_lines
+from memory_pipeline.friction.patterns import STALE_MEMORY, Pattern, event_at
 from memory_pipeline.friction.stage import row_of
 from memory_pipeline.lake.rows import FixRow, FrictionRow, NewFix
 from memory_pipeline.markdown.blocks import one_line

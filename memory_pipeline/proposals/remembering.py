@@ -6,7 +6,6 @@ on it as on any other. No stage reads or writes that table, so a concurrent run 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -30,10 +29,11 @@ from memory_pipeline.proposals.events import (
     PROMOTED,
     REJECTED,
     ProposalLog,
+    content_hash,
     proposal_id,
 )
 from memory_pipeline.proposals.memory_file import read_active_lines
-from memory_pipeline.proposals.score import USER, line_score
+from memory_pipeline.proposals.offering import USER, line_score
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.redaction.forgotten import MARK
 from memory_pipeline.redaction.spoken import names_password
@@ -44,7 +44,6 @@ from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.relation import EQUAL, is_same
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace.workspace import Workspace
 
 AGENT = "assistant"
@@ -159,11 +158,6 @@ def add_rows(lake: Lake, day: date, rows: Sequence[RememberedRow]) -> None:
         return pl.concat([stored, pl.DataFrame(rows, schema=TABLES["remembered"].columns)])
 
     lake.update("remembered", with_them, day)
-
-
-def content_hash(line: str) -> str:
-    """The hash of a proposal's words."""
-    return hashlib.sha256(" ".join(words(line)).encode()).hexdigest()
 
 
 def section_named(settings: Settings, name: str) -> str:

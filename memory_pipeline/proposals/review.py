@@ -21,6 +21,7 @@ from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, up
 from memory_pipeline.markdown.temporary_files import remove_temporary_files
 from memory_pipeline.proposals.applying import apply_fixes, left_to_the_user, promote
 from memory_pipeline.proposals.automatic import HOW_TO_UNDO, OFF, automatic_approvals, recently_approved
+from memory_pipeline.proposals.cards import as_offered, as_proposal
 from memory_pipeline.proposals.events import (
     APPROVED,
     AUTO_SURFACE,
@@ -28,9 +29,9 @@ from memory_pipeline.proposals.events import (
     DISPLACED,
     INVALID,
     PENDING,
-    PROMOTED,
     REJECTED,
     REVIEW_SURFACE,
+    SHOWN_DAY,
     TODOIST_SURFACE,
     WOULD_PROMOTE,
     Decision,
@@ -38,10 +39,9 @@ from memory_pipeline.proposals.events import (
     ProposalLog,
     is_fix,
 )
-from memory_pipeline.proposals.evidence import evidence_lines
-from memory_pipeline.proposals.expiry import expiries, expiring_on, supersessions, withdrawals
-from memory_pipeline.proposals.fixes import MAX_SHOWN, change_of, new_fixes
+from memory_pipeline.proposals.fixes import MAX_SHOWN, new_fixes
 from memory_pipeline.proposals.memory_file import PROPOSAL_ID
+from memory_pipeline.proposals.outcomes import expiries, invalid, supersessions, withdrawals
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.remembering import IMPORTED
 from memory_pipeline.proposals.review_file import (
@@ -56,7 +56,6 @@ from memory_pipeline.proposals.review_file import (
     without_notices,
 )
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
-from memory_pipeline.proposals.validity import invalid
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -117,6 +116,16 @@ class Reconciled:
             *self.not_refreshed,
         ]
 
+    @property
+    def news(self) -> list[str]:
+        """What the user did not just cause on the page or the command line, and what is left to do, in sentences."""
+        found = [self.damaged] if self.damaged else []
+        found += [f"{p} was approved in REVIEW.md." for p in self.approved]
+        found += [f"{p} was rejected in REVIEW.md." for p in self.rejected]
+        found += [f"{p} expired." for p in self.expired]
+        found += [f"{p} superseded." for p in self.superseded]
+        return [*found, *self.messages, *self.warnings]
+
 
 def reconcile(
     workspace: Workspace, now: datetime, *, tasks_are_read: bool = False, wait: float = LOCK_SECONDS
@@ -153,18 +162,28 @@ def reconcile(
 
 
 def _updated_review(workspace: Workspace, log: ProposalLog, text: str | None, now: datetime) -> str:
-    """The next text of REVIEW.md; without a text a new one."""
+    """The next text of REVIEW.md; without a text a new one.
+
+    Proposals that are in it already are given without evidence, as the user may have edited it. All are displayed from
+    now on, also those that returned, so that another run on the same day writes the same file.
+    """
     settings, pending = workspace.settings, log.pending()
     kept = without_notices(text) if text is not None else None
-    there = log.rows(offered_in(kept or ""))
-    touched = touched_in(kept or "", {p: _proposal(settings, log, row, "", now) for p, row in there.items()})
-    waiting = _select_for_display(log, pending, touched, settings, now)
-    offered = _proposals_for_file(workspace, log, waiting, there, now)
-    out = log.status.keys() - {row["proposal_id"] for row in waiting}  # decided, or displaced by better ones
-    new = update_review(kept, offered, out, day=day_of(now, settings.zone), now=now)
+    there = _proposals(settings, log, offered_in(kept or ""), now)
+    waiting = _select_for_display(log, pending, touched_in(kept or "", there), settings, now)
+    rows: list[ProposalState] = [{**row, "on_display": True} for row in waiting]
+    new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in there], now=now)
+    offered = {r["proposal_id"]: as_proposal(settings, log, r, now) for r in rows} | {p.proposal_id: p for p in new}
+    out = log.status.keys() - offered.keys()  # decided, or displaced by better ones
+    updated = update_review(kept, list(offered.values()), out, day=day_of(now, settings.zone), now=now)
     automatic = recently_approved(workspace, log, now) if AUTO_SURFACE in log.frame["surface"] else []
     nothing = "" if log.table("proposals").height else _workspace_summary(workspace)
-    return with_notices(new, automatic, len(pending) - len(waiting), nothing)
+    return with_notices(updated, automatic, len(pending) - len(waiting), nothing)
+
+
+def _proposals(settings: Settings, log: ProposalLog, ids: Iterable[str], now: datetime) -> dict[str, Proposal]:
+    """These proposals by id, without evidence; unknown ids are left out."""
+    return {p: as_proposal(settings, log, row, now) for p, row in log.rows(ids).items()}
 
 
 def decide(
@@ -223,39 +242,6 @@ def on_display(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
     return _select_for_display(log, log.pending(), on_file, workspace.settings, now_utc())
 
 
-def as_offered(
-    workspace: Workspace, log: ProposalLog, rows: Iterable[ProposalState], *, now: datetime | None = None
-) -> list[Proposal]:
-    """Rows of `ProposalLog.frame` as items of REVIEW.md."""
-    rows, now = list(rows), now or now_utc()
-    if not rows:
-        return []
-    olds = {old for r in rows for old in r["supersedes"] or []}
-    texts = log.events(PROMOTED).select("proposal_id", "text") if olds else pl.DataFrame()
-    lines = evidence_lines(workspace, rows, {p: t for p, t in texts.iter_rows() if p in olds})
-    return [_proposal(workspace.settings, log, r, lines[r["proposal_id"]], now) for r in rows]
-
-
-def _proposal(settings: Settings, log: ProposalLog, row: ProposalState, evidence: str, now: datetime) -> Proposal:
-    fix = log.fixes.get(row["proposal_id"]) if is_fix(row["proposal_id"]) else None
-    expires_on = expiring_on(settings, row, now)
-    change = change_of(fix) if fix else None
-    return Proposal(row["proposal_id"], row["section"], row["text"], evidence, expires_on, change)
-
-
-def _proposals_for_file(
-    workspace: Workspace, log: ProposalLog, rows: Sequence[ProposalState], on_file: Collection[str], now: datetime
-) -> list[Proposal]:
-    """Pending proposals for the file, without evidence for those already in it, which the user may have edited.
-
-    All are displayed from now on, also those that returned, so that another run on the same day writes the same file.
-    """
-    rows = [{**row, "on_display": True} for row in rows]
-    new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in on_file], now=now)
-    evidence = {proposal.proposal_id: proposal.evidence for proposal in new}
-    return [_proposal(workspace.settings, log, r, evidence.get(r["proposal_id"], ""), now) for r in rows]
-
-
 def _select_for_display(
     log: ProposalLog, waiting: list[ProposalState], kept: Collection[str], settings: Settings, now: datetime
 ) -> list[ProposalState]:
@@ -289,28 +275,24 @@ def _record_display(log: OpenLog, text: str, now: datetime) -> None:
     status, named = log.status, PROPOSAL_ID.findall(text)
     shown = [p for p in offered_in(text) if status.get(p) == PENDING]
     gone = [p for p in sorted(log.standing_on(REVIEW_SURFACE)) if p not in named and status.get(p) == PENDING]
-    log.record_displaced(gone, now, surface=REVIEW_SURFACE)
-    log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE)
-    log.record_day(now, surface=REVIEW_SURFACE, there=shown)
+    log.record(DISPLACED, gone, now, surface=REVIEW_SURFACE)
+    log.record_shown(shown, now, surface=REVIEW_SURFACE)
+    log.record(SHOWN_DAY, shown, now, surface=REVIEW_SURFACE)
     tasks = [p for p in sorted(log.standing_on(TODOIST_SURFACE)) if status.get(p) == PENDING]
-    log.record_day(now, surface=TODOIST_SURFACE, there=tasks)
+    log.record(SHOWN_DAY, tasks, now, surface=TODOIST_SURFACE)
 
 
-def _read_review(
-    settings: Settings, log: ProposalLog, text: str | None
-) -> tuple[ReviewReading, dict[str, ProposalState]]:
-    """The decisions in REVIEW.md, and the proposals that were in it when it was last written."""
-    base = settings.review_shown
-    base_text = decode(base.read_bytes()) if base.exists() else None
-    if text is None and base_text is None:
+def _read_review(settings: Settings, log: ProposalLog, text: str | None) -> tuple[ReviewReading, dict[str, Proposal]]:
+    """The decisions in REVIEW.md, and the proposals that were in it when it was last written, or displaced before."""
+    path, now = settings.review_shown, now_utc()  # the time is irrelevant here
+    base = decode(path.read_bytes()) if path.exists() else None
+    if text is None and base is None:
         return ReviewReading({}, [], None, []), {}  # first run: nothing was shown before
-    known = log.rows(offered_in(base_text if base_text is not None else text or ""))
-    stamp = last_updated_in(base_text) if base_text is not None else None
+    shown = _proposals(settings, log, offered_in(base if base is not None else text or ""), now)
     displaced = log.events(DISPLACED, pl.col("surface") == REVIEW_SURFACE)["proposal_id"]
-    earlier = log.rows(set(displaced) & set(offered_in(text or "")) - known.keys())
-    now = now_utc()  # irrelevant here
-    shown, before = ({p: _proposal(settings, log, r, "", now) for p, r in rows.items()} for rows in (known, earlier))
-    return read_decisions(text, shown, earlier=before, last_updated=stamp), known | earlier
+    earlier = _proposals(settings, log, set(displaced) & set(offered_in(text or "")) - shown.keys(), now)
+    stamp = last_updated_in(base) if base is not None else None
+    return read_decisions(text, shown, earlier=earlier, last_updated=stamp), shown | earlier
 
 
 def _undecided(status: Mapping[str, str], ids: Iterable[str]) -> list[str]:
@@ -369,7 +351,7 @@ def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result:
     waiting = {p for p in known if status[p] == PENDING}
     approvals = reading.approved.items()
     made = [Decision(p, APPROVED, REVIEW_SURFACE, t, sections[p]) for p, t in approvals if p in waiting]
-    made += [Decision(p, REJECTED, REVIEW_SURFACE, known[p]["text"]) for p in reading.rejected if p in waiting]
+    made += [Decision(p, REJECTED, REVIEW_SURFACE, known[p].text) for p in reading.rejected if p in waiting]
     made = _validated(workspace, log, made)
     result.invalid |= {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
     result.approved += _ids(d for d in made if d.decision == APPROVED)

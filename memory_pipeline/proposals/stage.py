@@ -24,11 +24,26 @@ from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
-from memory_pipeline.proposals.events import APPROVED, DECIDED, PENDING, ProposalLog, last_numbers, proposal_id
+from memory_pipeline.proposals.events import (
+    APPROVED,
+    DECIDED,
+    PENDING,
+    ProposalLog,
+    content_hash,
+    last_numbers,
+    proposal_id,
+)
 from memory_pipeline.proposals.memory_file import read_lines
-from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
-from memory_pipeline.proposals.remembering import content_hash
-from memory_pipeline.proposals.score import line_score, use_score, why_left_out, with_sessions
+from memory_pipeline.proposals.offering import (
+    LASTING,
+    MAX_OF_SESSION,
+    is_offered,
+    is_quoted,
+    line_score,
+    use_score,
+    why_left_out,
+    with_sessions,
+)
 from memory_pipeline.reflections.types import section_at
 from memory_pipeline.scope import may_end
 from memory_pipeline.stages import Built

@@ -20,9 +20,9 @@ from memory_pipeline.observations.answering import words_of
 from memory_pipeline.observations.flags import COMPLETED, DOUBTED
 from memory_pipeline.observations.types import EXTRACTIVE
 from memory_pipeline.proposals.events import PENDING, SHOWN_DAY, ProposalLog, is_fix
-from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
-from memory_pipeline.proposals.score import USER
+from memory_pipeline.proposals.offering import USER
+from memory_pipeline.proposals.outcomes import expiring_on
 from memory_pipeline.recall.assembly import Briefing, Line, Section, choose
 from memory_pipeline.recall.folders import project_of_place
 from memory_pipeline.recall.json_cache import read_json

@@ -17,10 +17,10 @@ import polars  # noqa: F401 - before a briefing: with its threads there, none is
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.opening import storage_of
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.cards import as_offered
 from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.remembering import AGENT, remember
-from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.recall.answer import describe_source, extractive_answer
 from memory_pipeline.recall.around import day_not_kept, messages_around

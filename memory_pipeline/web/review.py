@@ -11,7 +11,7 @@ from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode
 from memory_pipeline.proposals.events import APPROVED, PROMOTED, REJECTED
-from memory_pipeline.proposals.expiry import expiring_on
+from memory_pipeline.proposals.outcomes import expiring_on
 from memory_pipeline.proposals.quoted_change import Change, shown_lines
 from memory_pipeline.proposals.review import now_utc
 from memory_pipeline.proposals.review_file import offered_in

@@ -14,7 +14,7 @@ from itertools import groupby
 from memory_pipeline.markdown.blocks import one_line, split_lines
 from memory_pipeline.markdown.safe_write import encode
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
-from memory_pipeline.proposals.score import why_left_out
+from memory_pipeline.proposals.offering import why_left_out
 from memory_pipeline.reflections.types import ARCHITECTURE
 from memory_pipeline.text.similarity import content_words
 
