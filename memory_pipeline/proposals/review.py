@@ -6,7 +6,7 @@ MEMORY.md once each.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -52,8 +52,6 @@ from memory_pipeline.proposals.review_file import (
     read_decisions,
     touched_in,
     update_review,
-    with_notices,
-    without_notices,
 )
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
 from memory_pipeline.settings import Settings
@@ -167,18 +165,30 @@ def _updated_review(workspace: Workspace, log: ProposalLog, text: str | None, no
     Proposals that are in it already are given without evidence, as the user may have edited it. All are displayed from
     now on, also those that returned, so that another run on the same day writes the same file.
     """
-    settings, pending = workspace.settings, log.pending()
-    kept = without_notices(text) if text is not None else None
-    there = _proposals(settings, log, offered_in(kept or ""), now)
-    waiting = _select_for_display(log, pending, touched_in(kept or "", there), settings, now)
+    settings, pending, current = workspace.settings, log.pending(), text or ""
+    there = _proposals(settings, log, offered_in(current), now)
+    waiting = _select_for_display(log, pending, touched_in(current, there), settings, now)
     rows: list[ProposalState] = [{**row, "on_display": True} for row in waiting]
     new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in there], now=now)
     offered = {r["proposal_id"]: as_proposal(settings, log, r, now) for r in rows} | {p.proposal_id: p for p in new}
-    out = log.status.keys() - offered.keys()  # decided, or displaced by better ones
-    updated = update_review(kept, list(offered.values()), out, day=day_of(now, settings.zone), now=now)
-    automatic = recently_approved(workspace, log, now) if AUTO_SURFACE in log.frame["surface"] else []
-    nothing = "" if log.table("proposals").height else _workspace_summary(workspace)
-    return with_notices(updated, automatic, len(pending) - len(waiting), nothing)
+    return update_review(
+        text,
+        list(offered.values()),
+        log.status.keys() - offered.keys(),  # decided, or displaced by better ones
+        day=day_of(now, settings.zone),
+        now=now,
+        waiting=len(pending) - len(waiting),
+        notices=list(_notices(workspace, log, now)),
+    )
+
+
+def _notices(workspace: Workspace, log: ProposalLog, now: datetime) -> Iterator[str]:
+    """The proposals that were approved automatically, and what a workspace without any proposal has."""
+    if AUTO_SURFACE in log.frame["surface"] and (automatic := recently_approved(workspace, log, now)):
+        ids = ", ".join(f"`{p}`" for p in automatic)
+        yield f"Approved automatically: {ids}. To take one back, undo its change in the file; `memory why ID` shows it."
+    if not log.table("proposals").height:
+        yield f"Nothing is sure enough to be offered: {_workspace_summary(workspace)}"
 
 
 def _proposals(settings: Settings, log: ProposalLog, ids: Iterable[str], now: datetime) -> dict[str, Proposal]:

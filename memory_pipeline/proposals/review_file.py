@@ -6,9 +6,9 @@ A proposal is one list item with its evidence below it::
       _2026-03-05 · session name · “quote”_
 
 Friction fixes follow under their own heading, with their change quoted between item and evidence; see `quoted_change`.
-`read_decisions` returns the user's decisions, `touched_in` the proposals that they edited, `update_review` the next
-version of the text, and `with_notices` adds lines that name automatic promotions and the number of waiting proposals.
-None of them touches a file. They work by lines; a line that does not have exactly our format belongs to the user.
+`read_decisions` returns the user's decisions, `touched_in` the proposals that they edited, and `update_review` the next
+version of the text. None of them touches a file. They work by lines; a line that does not have exactly our format
+belongs to the user.
 """
 
 import re
@@ -42,6 +42,14 @@ _EVIDENCE = deferred(r"  _\d{4}-\d{2}-\d{2}\b.*_\r?\n?")
 _EXPIRES = deferred(r" · expires on \d{4}-\d{2}-\d{2}_$")
 _LIST = deferred(r"\s*[-*+][ \t]")
 _INDENTED_TEXT = deferred(r"[ \t]+(?![-*+][ \t]|\d+[.)][ \t]|_|#)\S")
+_ALL = "`memory review` goes through all, and `memory review --list` lists them."
+_NOTICE = re.compile(
+    r"_(?:Approved automatically|Promoted automatically|Fixed automatically|Withdrawn, for it has stopped"
+    r"|Nothing is sure enough to be offered|The best \d+ of \d+ pending proposals are shown here"
+    r"|\d+ more are pending)[:;][^\r\n]*_\s*$"
+)
+"""A notice of this or of an earlier version."""
+_OURS = (_ITEM, _HEADING, _COUNT, _NOTICE)
 
 _HEADER = """\
 # Pending Memory Proposals
@@ -185,10 +193,18 @@ def touched_in(current: str, proposals: Mapping[str, Proposal]) -> set[str]:
 
 
 def update_review(
-    current: str | None, pending: Sequence[Proposal], decided: Collection[str], *, day: date, now: datetime
+    current: str | None,
+    pending: Sequence[Proposal],
+    decided: Collection[str],
+    *,
+    day: date,
+    now: datetime,
+    waiting: int = 0,
+    notices: Sequence[str] = (),
 ) -> str:
     """The next text of REVIEW.md: ``decided`` and displaced lines are removed, missing pending ones are added, and
-    everything else is kept.
+    everything else is kept. Above the count line are ``notices``, and the number of pending proposals that are
+    ``waiting``, as they are not shown.
 
     ``now`` is timezone-aware. None as text creates a new file, also in place of a damaged one. The function is
     idempotent.
@@ -197,18 +213,24 @@ def update_review(
     if current is None:
         current = _HEADER.format(day=day.isoformat(), stamp=stamp, count=0)
     newline = newline_of(current)
-    before = split_lines(current)
+    before = [line for line in split_lines(current) if not _NOTICE.match(line)]
     lines = _without_decided(before, decided)
-    waiting = [proposal for proposal in pending if proposal.proposal_id not in decided]
-    present, known = {item.proposal_id for item in _items(lines)}, {proposal.proposal_id for proposal in waiting}
-    for proposal in waiting:
+    shown = [proposal for proposal in pending if proposal.proposal_id not in decided]
+    present, known = {item.proposal_id for item in _items(lines)}, {proposal.proposal_id for proposal in shown}
+    for proposal in shown:
         if proposal.proposal_id not in present and not _is_malformed(lines, proposal, known):
             _add(lines, proposal, newline)
-    _set_expiry(lines, {proposal.proposal_id: proposal.expires_on for proposal in waiting if proposal.expires_on})
+    _set_expiry(lines, {proposal.proposal_id: proposal.expires_on for proposal in shown if proposal.expires_on})
     lines = _without_empty_groups(lines)
     count = _last_count(before)
-    if lines != before or count is None or int(count["count"]) != len(waiting):
-        _refresh_count(lines, day.isoformat(), f"_Last updated: {stamp} | {len(waiting)} proposals pending_")
+    is_changed = lines != before or count is None or int(count["count"]) != len(shown)
+    if is_changed:
+        _set_day(lines, day)
+    _set_count(lines, len(shown), waiting, stamp if is_changed else None)
+    if waiting:
+        best = f"The best {len(shown)} of {len(shown) + waiting} pending proposals are shown here"
+        notices = [*notices, f"{best}; the other {waiting} wait. {_ALL}"]
+    insert_lines(lines, _place_of_count(lines), [f"_{notice}_" for notice in notices], newline)
     return "".join(lines)
 
 
@@ -319,7 +341,7 @@ def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
                 end -= 1
             insert_lines(lines, end, new, newline)
             return
-    place = max(index for index, line in enumerate(lines) if _COUNT.match(line))
+    place = _place_of_count(lines)
     if not proposal.change:  # fixes are at the end
         place = next((index for index, line in enumerate(lines[:place]) if _FIXES.match(line)), place)
     gap = [""] if place and lines[place - 1].strip() else []
@@ -344,13 +366,9 @@ def _set_expiry(lines: list[str], expiring: Mapping[str, date]) -> None:
     for item in list(_items(lines)):
         if item.proposal_id in expiring and item.evidence is not None:
             line = lines[item.evidence]
-            body = _without_expiry(line.rstrip()).removesuffix("_")
+            body = _EXPIRES.sub("_", line.rstrip()).removesuffix("_")
             dated = f"{body} · expires on {expiring[item.proposal_id].isoformat()}_"
             lines[item.evidence] = dated + line[len(line.rstrip()) :]
-
-
-def _without_expiry(line: str) -> str:
-    return _EXPIRES.sub("_", line)
 
 
 def _plain(text: str) -> str:
@@ -372,56 +390,22 @@ def _without_empty_groups(lines: list[str]) -> list[str]:
     return kept
 
 
-def _refresh_count(lines: list[str], day: str, count_line: str) -> None:
+def _set_day(lines: list[str], day: date) -> None:
     for index, line in enumerate(lines):
         if found := _DAY_LINE.match(line):
-            lines[index] = line[: found.start("day")] + day + line[found.end("day") :]
-            break
-    place = max(index for index, line in enumerate(lines) if _COUNT.match(line))
-    ending = lines[place][len(lines[place].rstrip("\r\n")) :]
-    lines[place] = count_line + ending
+            lines[index] = line[: found.start("day")] + day.isoformat() + line[found.end("day") :]
+            return
 
 
-_UNDO = "To take one back, undo its change in the file; `memory why ID` shows it."
-_ALL = "`memory review` goes through all, and `memory review --list` lists them."
-_NOTICE = re.compile(
-    r"_(?:Approved automatically|Promoted automatically|Fixed automatically|Withdrawn, for it has stopped"
-    r"|Nothing is sure enough to be offered|The best \d+ of \d+ pending proposals are shown here"
-    r"|\d+ more are pending)[:;][^\r\n]*_\s*$"
-)
-"""A notice of `with_notices`, or of an earlier version."""
-_OURS = (_ITEM, _HEADING, _COUNT, _NOTICE)
+def _place_of_count(lines: Sequence[str]) -> int:
+    return max(index for index, line in enumerate(lines) if _COUNT.match(line))
 
 
-def with_notices(text: str, automatic: Sequence[str], waiting: int, nothing_offered: str = "") -> str:
-    """The text with these notices above its count line, which gives the total number of proposals; unchanged if nothing
-    was approved automatically and nothing waits. ``nothing_offered``: the sentence for a workspace without any
-    proposal."""
-    lines = split_lines(text)
-    count = _last_count(lines)
-    if count is None:
-        return text
-    place = len(lines) - 1 - lines[::-1].index(count.string)
-    notices = []
-    if automatic:
-        notices.append(f"_Approved automatically: {', '.join(f'`{p}`' for p in automatic)}. {_UNDO}_")
-    if nothing_offered:
-        notices.append(f"_Nothing is sure enough to be offered: {nothing_offered}_")
-    if waiting > 0:
-        shown, total = int(count["count"]), int(count["count"]) + waiting
-        notices.append(
-            f"_The best {shown} of {total} pending proposals are shown here; the other {waiting} wait. {_ALL}_"
-        )
-        lines[place] = f"{count.string[: count.end('count')]} shown of {total}{count.string[count.end('count') :]}"
-    insert_lines(lines, place, notices, newline_of(text))
-    return "".join(lines)
-
-
-def without_notices(text: str) -> str:
-    """The text without notices and without the total number of proposals."""
-    lines = [line for line in split_lines(text) if not _NOTICE.match(line)]
-    count = _last_count(lines)
-    if count is not None and count["of"]:
-        place = len(lines) - 1 - lines[::-1].index(count.string)
-        lines[place] = count.string[: count.start("of")] + count.string[count.end("of") :]
-    return "".join(lines)
+def _set_count(lines: list[str], shown: int, waiting: int, stamp: str | None) -> None:
+    """Update the numbers in the count line, and the time of the last update if there was one."""
+    place = _place_of_count(lines)
+    total = f" shown of {shown + waiting}" if waiting else ""
+    found = _COUNT.match(lines[place])
+    if found and (stamp or total != (found["of"] or "")):
+        ending = lines[place][len(lines[place].rstrip("\r\n")) :]
+        lines[place] = f"_Last updated: {stamp or found['stamp']} | {shown}{total} proposals pending_{ending}"
