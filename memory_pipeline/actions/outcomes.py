@@ -11,7 +11,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Literal, NamedTuple, get_args
 
 import polars as pl
@@ -178,10 +178,7 @@ def repeated_failures(settings: Settings, lake: Lake, day: date) -> Counter[str]
         for message_id in {span["message_id"] for span in pattern.row["evidence"]} & failed.keys():
             session_id, at = failed[message_id]
             hint = first.get((session_id, pattern.row["pattern_id"]))
-            times["with" if hint and _is_before(hint, at) else "without"] += 1
+            # a hint after a failure may have been shown because of this one
+            is_before = hint and (hint.at + CLOCKS < at if hint.event == "after" else hint.at <= at)
+            times["with" if is_before else "without"] += 1
     return times
-
-
-def _is_before(line: ShownLine, failed: datetime) -> bool:
-    """Whether the line was shown before the call that failed then, and not because of it."""
-    return line.at + CLOCKS < failed if line.event == "after" else line.at <= failed

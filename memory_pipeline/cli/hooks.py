@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.actions.files import has_hooks, remove_files
+from memory_pipeline.actions.files import remove_files
 from memory_pipeline.actions.rules import RuleError
 from memory_pipeline.agents.agents import CannotConnectError, agent_of, installed
 from memory_pipeline.agents.files import bytes_of
-from memory_pipeline.agents.hooks import hooked, hooks_file, removed, with_hooks
+from memory_pipeline.agents.hooks import has_hooks, hooked, hooks_file, removed, with_hooks
 from memory_pipeline.agents.hooks import install as write_hooks
 from memory_pipeline.agents.hooks import remove as remove_hooks
 from memory_pipeline.cli.agent_files import show_change, unless_unwritable

@@ -52,7 +52,7 @@ def friction_assets(placement: Placement) -> dg.AssetsDefinition:
     @stage_asset(placement, "find_friction", LOOKS_BACK, [spec], resources={duckdb}, retry_policy=MODEL_RETRY)
     def find_friction(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
-        stage = FrictionStage.from_workspace(opened, getattr(context.resources, duckdb).get_connection)
+        stage = FrictionStage(opened, getattr(context.resources, duckdb).get_connection)
         yield from run_stage(context, opened, stage, lambda _, day: describe(opened, day))
         for problem in refresh_agents(opened.settings):
             context.log.warning(problem)

@@ -12,7 +12,6 @@ from memory_pipeline.friction.attempts import (
     USER,
     Attempt,
     Session,
-    Turn,
     canonical_name,
     head_of,
     only_reads,
@@ -94,11 +93,12 @@ def failures_in(session: Session) -> Iterator[Failure]:
 def _failure(session: Session, attempt: Attempt, error: str, later: Sequence[Attempt]) -> Failure:
     turns, result = session.turns, attempt.result
     place = attempt.path if _MISSING_FILE.search(error) else None
-    tries = _in_same_turn(turns, attempt, later)[:MAX_FIXES]
-    again = next((i for i, a in enumerate(tries) if _is_same(attempt, a) and a.has_succeeded), None)
+    end, same = user_after(turns, attempt.ended), (attempt.call.tool, attempt.head)
+    tries = [other for other in later if other.position <= end][:MAX_FIXES]
+    again = next((i for i, a in enumerate(tries) if (a.call.tool, a.head) == same and a.has_succeeded), None)
     own = _without_numbers(attempt.call.text)  # if the same call succeeded later, nothing replaced it
     was_mended = any(_without_numbers(a.call.text) == own and a.has_succeeded for a in tries)
-    until = tries[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
+    until = tries[again].ended if again is not None else min(end, attempt.ended + 4)
     start = max(result.text.find(error), 0) if error else 0
     spans = [(result.message_id, start, start + len(error or result.text[:200]))]
     beside = turns[max(0, attempt.ended - 1) : attempt.ended + 3]  # the order depends on the harness
@@ -124,15 +124,6 @@ def _error(text: str) -> str:
         lines = (line for line in errors_in(text) if len(line) <= MAX_ERROR)
         return next((line for line in lines if drifting(line) is not None), error)
     return error
-
-
-def _in_same_turn(turns: Sequence[Turn], attempt: Attempt, later: Sequence[Attempt]) -> list[Attempt]:
-    end = user_after(turns, attempt.ended)
-    return [a for a in later if a.position <= end]
-
-
-def _is_same(one: Attempt, other: Attempt) -> bool:
-    return one.call.tool == other.call.tool and one.head == other.head
 
 
 def _without_numbers(call: str) -> str:

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from functools import cached_property
 from itertools import count, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -79,10 +79,6 @@ class FrictionStage:
         self.settings, self.lake = workspace.settings, workspace.lake
         self.connect = connect or _connect
 
-    @classmethod
-    def from_workspace(cls, workspace: Workspace, connect: Connect | None = None) -> Self:
-        return cls(workspace, connect)
-
     @cached_property
     def _asking(self) -> Asking:
         from memory_pipeline.friction.asking import Asking  # here and below, because a plan builds nothing
@@ -116,7 +112,7 @@ class FrictionStage:
         """The rows of the day; if retention deleted its patterns, only the rows that were kept."""
         if self.lake.is_retired("friction_clusters", day):
             return Built({"friction_clusters": self.lake.read("friction_clusters", [day])})
-        days = lookback(day, self.settings.lookback_days)
+        days = self.days_read(day)
         self._asking.refused.clear()
         self.rules.remember()
         points = points_in(self.lake, days)
@@ -161,7 +157,7 @@ class FrictionStage:
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
         """All patterns of these days."""
         from memory_pipeline.friction import corrections, failures, lookups
-        from memory_pipeline.friction.grouping import by_model
+        from memory_pipeline.friction.corrections import by_model
 
         given = self.read_input(day, days)
         grouped = by_model(self._asking, given.remarks, given.rules, day)
@@ -251,19 +247,13 @@ def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow
         places = [(pattern.kind, span[0]) for member in pattern.members for span in member.evidence]
         rows = (by_place[place] for place in places if place in by_place)
         row = next((r for r in rows if r["pattern_id"] not in taken), None)
-        if row is None:
-            row = next((r for r in known if _has_title_of(r, pattern) and r["pattern_id"] not in taken), None)
+        if row is None:  # without common evidence they are the same by their titles and projects
+            own = pattern.kind, pattern.title, sorted({m.project for m in pattern.members if m.project})
+            titled = (r for r in known if (r["kind"], r["template"] or r["title"], r["projects"] or []) == own)
+            row = next((r for r in titled if r["pattern_id"] not in taken), None)
         taken.add(row["pattern_id"] if row else "")
         found.append(row or f"f-{day:%Y%m%d}-{next(free):03d}")
     return found
-
-
-def _has_title_of(row: FrictionRow, pattern: Pattern) -> bool:
-    """Whether a row and a pattern without common evidence are the same, judged by their titles."""
-    return row["kind"] == pattern.kind and (row["template"] or row["title"], row["projects"] or []) == (
-        pattern.title,
-        sorted({m.project for m in pattern.members if m.project}),
-    )
 
 
 def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:

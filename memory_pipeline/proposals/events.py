@@ -23,7 +23,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, write_atomically
-from memory_pipeline.proposals.offering import OF_PRIORITY, with_sessions
+from memory_pipeline.proposals.offering import OF_PRIORITY
 from memory_pipeline.text.priorities import MEDIUM
 from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace.daily_log.render import LogDecision, write_decisions
@@ -56,6 +56,8 @@ KEYS = {
 FIRST_REMEMBERED = 10_001
 """Number of a day's first proposal from `memory remember`. Proposals of the stage have lower numbers: a run continues
 from the highest number that it read when it began, and must not use one that was assigned meanwhile."""
+SAID_AGAIN, MAX_SESSIONS = 0.3, 4
+"""Score bonus for each further session, and the number of sessions from which it no longer grows."""
 MEMORY_FILE = "MEMORY.md"
 _ID = re.compile(r"p-(\d{8})-(\d+)")
 _FIX_ID = re.compile(r"f-\d{8}-\d{3,}")
@@ -89,8 +91,8 @@ class ProposalLog:
         if name not in self._tables:
             rows = self.lake.read(name)
             if name == "proposals":
-                fixes = _fixes_as_proposals(self.table("friction_fixes"))
-                rows = pl.concat([rows, _remembered_as_proposals(self.table("remembered")), fixes])
+                asked, fixes = self.table("remembered"), self.table("friction_fixes")
+                rows = pl.concat([rows, _as_proposals(asked, _REMEMBERED), _as_proposals(fixes, _FIX)])
             self._tables[name] = rows
         return self._tables[name]
 
@@ -195,39 +197,30 @@ class ProposalLog:
         return event_rows(DECIDED, rows, day, now)
 
 
-def _remembered_as_proposals(remembered: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `remembered` as rows of `proposals`: said once, without session or sources."""
-    none = pl.lit(None)
-    given = {
-        "sources": pl.lit([], dtype=pl.List(pl.String)),
-        "support": pl.lit(1),
-        "evidence": none,
-        "sessions": pl.lit(1),
-        "session_ids": pl.lit([], dtype=pl.List(pl.String)),
-        "last_seen": pl.col("said_at"),
-        "supersedes": none,
-        "cwds": pl.when(pl.col("cwd").is_not_null()).then(pl.concat_list("cwd")),
-        "projects": pl.when(pl.col("project").is_not_null()).then(pl.concat_list("project")),
-    }
-    columns = TABLES["proposals"].columns
-    return remembered.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
+_NO_IDS = pl.lit([], dtype=pl.List(pl.String))
+_REMEMBERED = {
+    **dict.fromkeys(("sources", "session_ids"), _NO_IDS),
+    **{name: pl.lit(1) for name in ("support", "sessions")},
+    **{name: pl.lit(None) for name in ("evidence", "supersedes")},
+    "last_seen": pl.col("said_at"),
+    "cwds": pl.when(pl.col("cwd").is_not_null()).then(pl.concat_list("cwd")),
+    "projects": pl.when(pl.col("project").is_not_null()).then(pl.concat_list("project")),
+}
+"""Columns of `proposals` that a row of `remembered` lacks: it was said once."""
+_FIX = {
+    # a fix that is no line of MEMORY.md has its file as its section
+    "section": pl.when(pl.col("place").is_null()).then("target_file").otherwise(pl.coalesce("section", "target_file")),
+    "priority": pl.lit(MEDIUM),
+    "sources": _NO_IDS,
+    "support": pl.col("occurrences"),
+    "last_seen": pl.col("last_day").cast(pl.Datetime("us")).dt.replace_time_zone("UTC"),
+}
+"""Columns of `proposals` that a row of `friction_fixes` lacks."""
 
 
-def _fixes_as_proposals(fixes: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `friction_fixes` as rows of `proposals`. The section of a fix that is no line of MEMORY.md is its
-    file."""
-    last = pl.col("last_day").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
-    given = {
-        "section": pl.when(pl.col("place").is_null())
-        .then("target_file")
-        .otherwise(pl.coalesce("section", "target_file")),
-        "priority": pl.lit(MEDIUM),
-        "sources": pl.lit([], dtype=pl.List(pl.String)),
-        "support": pl.col("occurrences"),
-        "last_seen": last,
-    }
+def _as_proposals(rows: pl.DataFrame, missing: Mapping[str, pl.Expr]) -> pl.DataFrame:
     columns = TABLES["proposals"].columns
-    return fixes.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
+    return rows.select(missing.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
 
 
 def _all_of(column: str) -> pl.Expr:
@@ -301,11 +294,6 @@ def event_rows(kind: str, rows: Iterable[Mapping[str, object]], day: date, now: 
     return pl.DataFrame(made, schema=TABLES["events"].columns)
 
 
-def _add_new_rows(rows: pl.DataFrame, fresh: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
-    """The stored rows, including those of other workers, and the fresh ones whose key is new."""
-    return pl.concat([rows, fresh.join(rows.select(key), on=key, how="anti", nulls_equal=True)])
-
-
 def proposal_id(day: date, number: int) -> str:
     """The id of the proposal with this number, counted from 1, of a day."""
     return f"p-{day:%Y%m%d}-{number:03d}"
@@ -335,6 +323,11 @@ def is_fix(proposal_id: str) -> bool:
 def adds_to_memory(fix: FixRow | NewFix) -> bool:
     """Whether approval adds a line to MEMORY.md, like that of a proposal."""
     return bool(fix["adds"]) and fix["place"] == MEMORY_FILE
+
+
+def with_sessions(value: float, sessions: int) -> float:
+    """The score of a line that occurred in this number of sessions."""
+    return value + SAID_AGAIN * (min(max(sessions, 1), MAX_SESSIONS) - 1)
 
 
 def sort_key(row: ProposalState) -> tuple[bool, float, int, float, str]:
@@ -385,7 +378,11 @@ class OpenLog(ProposalLog):
         if table == "friction_fixes":
             self._fixes = None
             self._tables.pop("proposals", None)
-        self.lake.update(table, lambda rows: _add_new_rows(rows, fresh, key), fresh["day"][0])
+
+        def with_fresh(rows: pl.DataFrame) -> pl.DataFrame:  # other workers may have stored some meanwhile
+            return pl.concat([rows, fresh.join(rows.select(key), on=key, how="anti", nulls_equal=True)])
+
+        self.lake.update(table, with_fresh, fresh["day"][0])
 
     def record_decisions(self, decisions: Sequence[Decision], now: datetime) -> None:
         """Record the decisions and update the daily logs. If a process died in between, the next call completes its

@@ -74,7 +74,8 @@ def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[New
     lines = read_lines(workspace.settings.memory_file)
     made = [_row(workspace.settings, pattern, lines) for pattern in fresh]
     chosen = list(islice(_asked_once(log, [row for row in made if row["text"]]), MAX_A_DAY - today))
-    said = _first_times(workspace, {p["pattern_id"]: p for p in fresh}, [row["proposal_id"] for row in chosen])
+    ids = {row["proposal_id"] for row in chosen}
+    said = _first_times(workspace, [pattern for pattern in fresh if pattern["pattern_id"] in ids])
     return [row | {"said_at": said.get(row["proposal_id"], row["said_at"])} for row in chosen]
 
 
@@ -134,11 +135,12 @@ def file_in_workspace(settings: Settings, target: str) -> Path | None:
 
 def file_of(settings: Settings, fix: FixRow) -> Path | None:
     """The file that approval changes, or None if it no longer qualifies."""
-    return file_in_workspace(settings, _target_path(settings, fix["place"])) if fix["place"] else None
-
-
-def _target_path(settings: Settings, place: str) -> str:
-    return place if place == MEMORY_FILE else f"{settings.workspace / place}"
+    place = fix["place"]
+    return (
+        file_in_workspace(settings, place if place == MEMORY_FILE else f"{settings.workspace / place}")
+        if place
+        else None
+    )
 
 
 def change_of(fix: FixRow) -> Change:
@@ -166,11 +168,6 @@ def to_make(fix: FixRow, text: str) -> str:
     return f"{fix['proposal_id']}: make this change in {where(fix)}, or have your agent make it:\n{change}"
 
 
-def _relative_path(settings: Settings, path: Path) -> str:
-    """The path of the file, relative to the workspace, which may be moved."""
-    return MEMORY_FILE if path == settings.memory_file else f"{path.relative_to(settings.workspace.resolve())}"
-
-
 def _diff(fix: FixRow | NewFix) -> list[str]:
     return [f"{mark}{one_line(text)}" for mark, text in ((REMOVES, fix["replaces"]), (ADDS, fix["adds"])) if text]
 
@@ -185,6 +182,9 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
     if adds and path == settings.memory_file:
         adds = without_note(adds)  # a note of projects is added according to the setting
     first, last = pattern["first_day"] or pattern["day"], pattern["last_day"] or pattern["day"]
+    place = None  # relative to the workspace, which may be moved
+    if path:
+        place = MEMORY_FILE if path == settings.memory_file else f"{path.relative_to(settings.workspace.resolve())}"
     made: NewFix = {
         "proposal_id": pattern["pattern_id"],
         "kind": pattern["kind"],
@@ -192,7 +192,7 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
         "text": "",
         "target_file": target,
         "section": section,
-        "place": _relative_path(settings, path) if path else None,
+        "place": place,
         "adds": adds,
         "replaces": replaces,
         "change": pattern["change"],
@@ -231,15 +231,14 @@ def _asked_once(log: ProposalLog, fixes: Sequence[NewFix]) -> Iterator[NewFix]:
         yield fix
 
 
-def _first_times(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:
+def _first_times(workspace: Workspace, patterns: Sequence[FrictionRow]) -> dict[str, datetime]:
     """The time of the first occurrence of each pattern, if its message is within the lookback."""
-    wanted = {p: patterns[p]["evidence"][0]["message_id"] for p in chosen if patterns[p]["evidence"]}
-    days = {day for p in wanted for day in _days_of(workspace.settings, patterns[p])}
-    messages = workspace.lake.read("messages", days, ["message_id", "said_at"]) if wanted else pl.DataFrame()
-    said = dict(messages.filter(pl.col("message_id").is_in(list(wanted.values()))).iter_rows()) if wanted else {}
-    return {p: said[message] for p, message in wanted.items() if message in said}
-
-
-def _days_of(settings: Settings, pattern: FrictionRow) -> list[date]:
-    """The first day of the pattern, and the days of the last search: a pattern may be active for months."""
-    return [pattern["first_day"] or pattern["day"], *lookback(pattern["day"], settings.lookback_days)]
+    firsts = {p["pattern_id"]: p["evidence"][0]["message_id"] for p in patterns if p["evidence"]}
+    if not firsts:
+        return {}
+    # the days of the last search, and the first day: a pattern may be active for months
+    days = {day for p in patterns for day in lookback(p["day"], workspace.settings.lookback_days)}
+    days |= {p["first_day"] or p["day"] for p in patterns}
+    messages = workspace.lake.read("messages", days, ["message_id", "said_at"])
+    said = dict(messages.filter(pl.col("message_id").is_in(list(firsts.values()))).iter_rows())
+    return {p: said[message] for p, message in firsts.items() if message in said}

@@ -97,8 +97,8 @@ def why_left_out(text: str, observed: Sequence[SourceRow]) -> str | None:
 
 
 OF_PRIORITY = {HIGH: 1.0, MEDIUM: 0.0, LOW: -1.0}
-BY_USER, NORMATIVE_SCORE, SPECIFIC, SAID_AGAIN = 0.2, 0.5, 0.4, 0.3
-"""Bonuses for a user's words, for rules among them, for names and numbers, and for each further session."""
+BY_USER, NORMATIVE_SCORE, SPECIFIC = 0.2, 0.5, 0.4
+"""Bonuses for a user's words, for rules among them, and for names and numbers."""
 PARAGRAPH, LISTED, STATUS, LEANING, GUESS, MOMENTARY = -0.4, -0.3, -0.3, -0.3, -0.3, -0.6
 """Penalties for text that the user would have to cut, for a model's list of changes and its report of success, for
 "that" without a name, for a guess, and for a momentary request. All ten values were chosen from the figures on the
@@ -111,7 +111,6 @@ FULL = 4
 """Number of names at which their bonus reaches its maximum."""
 LONG = 70
 """Minimum tokens of a paragraph."""
-MAX_SESSIONS = 4
 
 
 def line_score(text: str, kind: str, trust: str, priority: str) -> float:
@@ -136,8 +135,3 @@ def use_score(line: ReflectionRow, section: int, observed: Sequence[SourceRow]) 
     if is_guidance(kind, section):
         return NEXT_TIME if any(o["trust"] in TRUSTED for o in observed) else 0.0
     return REPORTED if kind == CHANGES else 0.0
-
-
-def with_sessions(value: float, sessions: int) -> float:
-    """The score of a line that occurred in this number of sessions."""
-    return value + SAID_AGAIN * (min(max(sessions, 1), MAX_SESSIONS) - 1)

@@ -16,7 +16,7 @@ from datetime import date, datetime, timedelta
 import polars as pl
 
 from memory_pipeline.days import day_of, lookback
-from memory_pipeline.friction.active import last_day_looked_at, the_pattern
+from memory_pipeline.friction.active import last_day_looked_at, patterns_on
 from memory_pipeline.lake.rows import FixRow, FrictionRow, ProposalState, typed_rows
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.events import (
@@ -61,8 +61,7 @@ def withdrawals(workspace: Workspace, log: ProposalLog) -> list[Decision]:
     days = [day for day in workspace.lake.days("friction_clusters") if since <= day <= looked_at]
     rows = workspace.lake.read("friction_clusters", days).filter(pl.col("pattern_id").is_in(list(waiting)))
     made = []
-    for own in rows.partition_by("pattern_id", maintain_order=True):
-        pattern = the_pattern(typed_rows(own, FrictionRow), looked_at, workspace.settings.lookback_days)
+    for pattern in patterns_on(looked_at, typed_rows(rows, FrictionRow), workspace.settings.lookback_days):
         if pattern.ended_on is not None:
             reason = f"its pattern ended on {pattern.ended_on}; it last happened on {pattern.last_day}"
             p = pattern.row["pattern_id"]
@@ -72,15 +71,15 @@ def withdrawals(workspace: Workspace, log: ProposalLog) -> list[Decision]:
 
 def expiries(settings: Settings, log: ProposalLog, now: datetime) -> list[Decision]:
     """Decisions on the pending proposals that expire now."""
-    waiting = typed_rows(log.frame.filter(pl.col("status") == PENDING, "on_display"), ProposalState)
-    counted = [(row, days_shown(settings, row, now)) for row in waiting]
-    return [
-        Decision(
-            row["proposal_id"], EXPIRED, EXPIRY_SURFACE, row["text"], reason=f"shown on {days} days without a decision"
-        )
-        for row, days in counted
-        if days >= settings.proposal_expiry_days and not _is_recent(settings, row, now)
-    ]
+    appeared, period = pl.col("first_shown"), timedelta(days=settings.proposal_expiry_days)
+    is_recent = (appeared <= now) & (appeared + period > now)  # a time in the future comes from a wrong clock
+    waiting = log.frame.filter(pl.col("status") == PENDING, "on_display", ~is_recent.fill_null(False))
+    made = []
+    for row in typed_rows(waiting, ProposalState):
+        if (days := days_shown(settings, row, now)) >= settings.proposal_expiry_days:
+            reason = f"shown on {days} days without a decision"
+            made.append(Decision(row["proposal_id"], EXPIRED, EXPIRY_SURFACE, row["text"], reason=reason))
+    return made
 
 
 def expiring_on(settings: Settings, row: ProposalState, now: datetime) -> date | None:
@@ -94,13 +93,6 @@ def expiring_on(settings: Settings, row: ProposalState, now: datetime) -> date |
 def days_shown(settings: Settings, row: ProposalState, now: datetime) -> int:
     """The number of days other than today on which it was shown; a day in the future counts too."""
     return len(set(row["shown_on"] or ()) - {day_of(now, settings.zone)})
-
-
-def _is_recent(settings: Settings, row: ProposalState, now: datetime) -> bool:
-    """Whether fewer 24-hour periods than days have passed since it appeared; a time in the future comes from a wrong
-    clock."""
-    came = row["first_shown"]
-    return came is not None and came <= now < came + timedelta(days=settings.proposal_expiry_days)
 
 
 SOURCE_GONE = "its source was withdrawn, made private or deleted"

@@ -18,7 +18,6 @@ from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, update_file, write_atomically
-from memory_pipeline.markdown.temporary_files import remove_temporary_files
 from memory_pipeline.proposals.applying import apply_fixes, left_to_the_user, promote
 from memory_pipeline.proposals.automatic import HOW_TO_UNDO, OFF, automatic_approvals, recently_approved
 from memory_pipeline.proposals.cards import as_offered, as_proposal
@@ -27,12 +26,15 @@ from memory_pipeline.proposals.events import (
     AUTO_SURFACE,
     COMMAND_SURFACE,
     DISPLACED,
+    EXPIRED,
     INVALID,
     PENDING,
     REJECTED,
     REVIEW_SURFACE,
     SHOWN_DAY,
+    SUPERSEDED,
     TODOIST_SURFACE,
+    WITHDRAWN,
     WOULD_PROMOTE,
     Decision,
     OpenLog,
@@ -94,6 +96,16 @@ class Reconciled:
     """The reasons why connected agents do not see the current lines."""
     pending: int = 0
 
+    def add(self, decisions: Iterable[Decision]) -> None:
+        """Add what was decided to the proposals of each outcome."""
+        ids = {APPROVED: self.approved, REJECTED: self.rejected, EXPIRED: self.expired, SUPERSEDED: self.superseded}
+        reasons = {INVALID: self.invalid, WITHDRAWN: self.withdrawn}
+        for made in decisions:
+            if made.decision in reasons:
+                reasons[made.decision][made.proposal_id] = made.reason or ""
+            else:
+                (self.automatic if made.surface == AUTO_SURFACE else ids[made.decision]).append(made.proposal_id)
+
     @property
     def messages(self) -> list[str]:
         """Sentences about fixes that are left to the user, and about decisions that nobody took now."""
@@ -134,7 +146,6 @@ def reconcile(
     filelock.Timeout if another process reconciles for more than ``wait`` seconds.
     """
     settings, result, new = workspace.settings, Reconciled(), ""
-    remove_temporary_files(settings.workspace, but_in=settings.dagster_home)  # once per run, like this function
     with OpenLog.open(workspace, wait=wait) as log:
         log.add_fixes(fixes := new_fixes(workspace, log, now), now)
         result.offered = [row["proposal_id"] for row in fixes]
@@ -215,12 +226,12 @@ def decide(
         rows = log.rows(decisions)
         for proposal_id, decision in decisions.items():
             _check_open(proposal_id, decision, rows.get(proposal_id))
-        texts, sections = texts or {}, sections or {}
-        taken = [
-            Decision(p, decision, surface, _visible_text(texts.get(p) or rows[p]["text"], p), sections.get(p))
-            for p, decision in decisions.items()
-            if rows[p]["status"] == PENDING
-        ]
+        taken = []
+        for p, decision in decisions.items():
+            if rows[p]["status"] == PENDING:
+                text = (texts or {}).get(p) or rows[p]["text"]
+                text = visible(text) if is_fix(p) else one_line(text)  # the change of a fix may have several lines
+                taken.append(Decision(p, decision, surface, text, (sections or {}).get(p)))
         made = _validated(workspace, log, taken)
         log.record_decisions(made, now)
     return {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
@@ -317,29 +328,18 @@ def _new_decisions(
     If REVIEW.md is unreadable, the only automatic ones are replacements, as the file may hold the user's decision.
     """
     made = _read_back(workspace, log, text, result)
-    superseded = supersessions(log.after(made, now))
-    result.superseded += _ids(superseded)
-    made += superseded
-    if result.damaged:
-        return made
-    settings = workspace.settings
-    unread = set[str]() if tasks_are_read or not settings.todoist.enabled else log.shown_on(TODOIST_SURFACE)
-    withdrawn = [d for d in withdrawals(workspace, log.after(made, now)) if d.proposal_id not in unread]
-    result.withdrawn |= {d.proposal_id: d.reason or "" for d in withdrawn}
-    made += withdrawn
-    expired = [d for d in expiries(settings, log.after(made, now), now) if d.proposal_id not in unread]
-    result.expired += _ids(expired)
-    made += expired
-    if settings.auto_fix or settings.auto_promote != OFF:
-        noted, automatic = automatic_approvals(workspace, log.after(made, now), now, unread)
-        log.add(WOULD_PROMOTE, noted, now)  # before the decisions: decided proposals are not considered again
-        result.automatic += _ids(automatic)
-        made += automatic
+    made += supersessions(log.after(made, now))
+    if not result.damaged:
+        settings = workspace.settings
+        unread = set[str]() if tasks_are_read or not settings.todoist.enabled else log.shown_on(TODOIST_SURFACE)
+        made += [d for d in withdrawals(workspace, log.after(made, now)) if d.proposal_id not in unread]
+        made += [d for d in expiries(settings, log.after(made, now), now) if d.proposal_id not in unread]
+        if settings.auto_fix or settings.auto_promote != OFF:
+            noted, automatic = automatic_approvals(workspace, log.after(made, now), now, unread)
+            log.add(WOULD_PROMOTE, noted, now)  # before the decisions: decided proposals are not considered again
+            made += automatic
+    result.add(made)
     return made
-
-
-def _ids(decisions: Iterable[Decision]) -> list[str]:
-    return [d.proposal_id for d in decisions]
 
 
 def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result: Reconciled) -> list[Decision]:
@@ -362,16 +362,7 @@ def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result:
     approvals = reading.approved.items()
     made = [Decision(p, APPROVED, REVIEW_SURFACE, t, sections[p]) for p, t in approvals if p in waiting]
     made += [Decision(p, REJECTED, REVIEW_SURFACE, known[p].text) for p in reading.rejected if p in waiting]
-    made = _validated(workspace, log, made)
-    result.invalid |= {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
-    result.approved += _ids(d for d in made if d.decision == APPROVED)
-    result.rejected += _ids(d for d in made if d.decision == REJECTED)
-    return made
-
-
-def _visible_text(text: str, proposal_id: str) -> str:
-    """The text on one line; the change of a fix may have several lines."""
-    return visible(text) if is_fix(proposal_id) else one_line(text)
+    return _validated(workspace, log, made)
 
 
 def _validated(workspace: Workspace, log: ProposalLog, decisions: Sequence[Decision]) -> list[Decision]:

@@ -104,9 +104,13 @@ class ReviewReading:
 
 @dataclass(frozen=True)
 class _Item:
-    """A proposal's lines in the file, as indices: its own including continuations, and its evidence if unchanged."""
+    """A proposal's lines in the file, as indices: its own including continuations, and its evidence if unchanged.
+
+    ``section`` is that of the nearest heading above; None if that is not one of our groups.
+    """
 
     proposal_id: str
+    section: str | None
     mark: str
     text: str
     lines: list[int]
@@ -172,8 +176,7 @@ def offered_in(current: str) -> dict[str, str | None]:
 
     Notes that mention a proposal do not count.
     """
-    lines = split_lines(current)
-    return {item.proposal_id: _section_of(lines, item.lines[0]) for item in _items(lines)}
+    return {item.proposal_id: item.section for item in _items(split_lines(current))}
 
 
 def touched_in(current: str, proposals: Mapping[str, Proposal]) -> set[str]:
@@ -184,7 +187,7 @@ def touched_in(current: str, proposals: Mapping[str, Proposal]) -> set[str]:
             continue
         change = tuple(shown_lines(proposal.change)) if proposal.change else ()
         as_offered = ("", _plain(proposal.first_line), change)
-        is_moved = not proposal.change and not _are_equal(_section_of(lines, item.lines[0]), _plain(proposal.section))
+        is_moved = not proposal.change and not _are_equal(item.section, _plain(proposal.section))
         below = (item.lines[-1] if item.evidence is None else item.evidence) + 1
         has_note = below < len(lines) and lines[below].strip() and not any(p.match(lines[below]) for p in _OURS)
         if (item.mark, item.text, item.quoted) != as_offered or is_moved or has_note:
@@ -248,7 +251,11 @@ def _damage(current: str | None) -> str | None:
 
 
 def _items(lines: Sequence[str]) -> Iterator[_Item]:
+    section = None
     for start, line in enumerate(lines):
+        if _HEADING.match(line):
+            group = _GROUP.match(line)
+            section = group["section"].strip() or None if group else None
         found = _ITEM.match(line)
         if found is None:
             continue
@@ -264,14 +271,8 @@ def _items(lines: Sequence[str]) -> Iterator[_Item]:
             quote.append(below)
         own += quote
         change = unquoted([lines[index] for index in quote])
-        yield _Item(found["id"], found["mark"].strip().lower(), text, own, _evidence_after(lines, own[-1]), change)
-
-
-def _section_of(lines: Sequence[str], index: int) -> str | None:
-    """The section of the nearest heading above; None if that is not one of our groups."""
-    heading = next((line for line in reversed(lines[:index]) if _HEADING.match(line)), "")
-    group = _GROUP.match(heading)
-    return group["section"].strip() or None if group else None
+        mark, evidence = found["mark"].strip().lower(), _evidence_after(lines, own[-1])
+        yield _Item(found["id"], section, mark, text, own, evidence, change)
 
 
 def _evidence_after(lines: Sequence[str], index: int) -> int | None:
@@ -333,7 +334,8 @@ def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
     if evidence := _plain(proposal.evidence_line):
         new.append(f"  _{evidence}_")
     for index, line in enumerate(lines):
-        if _is_group_of(line, proposal, section):
+        group = _GROUP.match(line)
+        if _FIXES.match(line) if proposal.change else group and _are_equal(group["section"], section):
             end = index + 1
             while end < len(lines) and not (_HEADING.match(lines[end]) or _COUNT.match(lines[end])):
                 end += 1
@@ -347,13 +349,6 @@ def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
     gap = [""] if place and lines[place - 1].strip() else []
     heading = f"## {FIXES}" if proposal.change else f"## Proposed for: {section}"
     insert_lines(lines, place, [*gap, heading, *new, ""], newline)
-
-
-def _is_group_of(line: str, proposal: Proposal, section: str) -> bool:
-    if proposal.change:
-        return _FIXES.match(line) is not None
-    group = _GROUP.match(line)
-    return group is not None and _are_equal(group["section"], section)
 
 
 def _are_equal(one: str | None, other: str) -> bool:

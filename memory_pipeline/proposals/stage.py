@@ -32,6 +32,7 @@ from memory_pipeline.proposals.events import (
     content_hash,
     last_numbers,
     proposal_id,
+    with_sessions,
 )
 from memory_pipeline.proposals.memory_file import read_lines
 from memory_pipeline.proposals.offering import (
@@ -42,7 +43,6 @@ from memory_pipeline.proposals.offering import (
     line_score,
     use_score,
     why_left_out,
-    with_sessions,
 )
 from memory_pipeline.reflections.types import section_at
 from memory_pipeline.scope import may_end

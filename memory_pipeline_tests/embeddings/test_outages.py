@@ -278,7 +278,7 @@ def test_a_folder_in_the_place_of_a_table_is_set_aside(opened: Workspace, first:
 def test_a_damaged_table_keeps_no_friction_from_being_found(opened: Workspace) -> None:
     (opened.settings.lake_dir / "segments").mkdir()
     opened.lake.path("segments", DAY).write_bytes(b"nonsense")
-    stage = FrictionStage.from_workspace(opened)
+    stage = FrictionStage(opened)
     stage.settings = opened.settings.model_copy(update={"friction_min_points": 1})
     bring_up_to_date(stage, opened.lake, DAY)
     assert opened.lake.days("friction_clusters") == [DAY]

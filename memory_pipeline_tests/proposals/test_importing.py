@@ -9,8 +9,7 @@ import pytest
 
 from memory_pipeline.proposals.cards import as_offered, cards_of
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
-from memory_pipeline.proposals.importing import ImportLine, Judged, judged, offer
-from memory_pipeline.proposals.remembering import remember
+from memory_pipeline.proposals.remembering import ImportLine, Judged, judged, offer, remember
 from memory_pipeline.proposals.review import decide, on_display, reconcile
 from memory_pipeline.recall.briefing import brief_at
 from memory_pipeline.recall.folders import place_of_folder

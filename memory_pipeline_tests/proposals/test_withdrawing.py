@@ -98,6 +98,6 @@ def test_what_comes_back_is_a_new_pattern_and_is_offered_anew(tmp_path: Path) ->
 def test_nothing_is_read_where_no_fix_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work(tmp_path)
     put(work.lake, "proposals", proposal(1, RULE))
-    monkeypatch.setattr("memory_pipeline.proposals.outcomes.the_pattern", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("memory_pipeline.proposals.outcomes.patterns_on", lambda *_: pytest.fail("it was read"))
     assert work.run().withdrawn == {}
     assert ProposalLog(work.lake).status == {OWN: PENDING}

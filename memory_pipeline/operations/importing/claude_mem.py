@@ -15,7 +15,7 @@ from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowErro
 from memory_pipeline.harnesses.sqlite import opened, text
 from memory_pipeline.operations.importing.files import Importer, MemoryFile, import_line
 from memory_pipeline.operations.importing.lines import TextLine, is_importable
-from memory_pipeline.proposals.importing import ImportLine
+from memory_pipeline.proposals.remembering import ImportLine
 from memory_pipeline.reflections.types import ARCHITECTURE, RULES
 
 ORIGIN = "claude-mem"

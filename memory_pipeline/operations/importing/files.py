@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memory_pipeline.operations.importing.lines import TextLine, lines_in
 from memory_pipeline.operations.memory_text import UnreadableMemoryError, read_text, without_secrets
-from memory_pipeline.proposals.importing import ImportLine
+from memory_pipeline.proposals.remembering import ImportLine
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.redaction import Redactor, redactor_of
 from memory_pipeline.workspace.workspace import Workspace
