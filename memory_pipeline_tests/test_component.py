@@ -47,7 +47,7 @@ class Oven(dg.ConfigurableResource):
     degrees: int = 220
 
 @dg.asset
-def observations(duckdb: Oven, workspace: Oven) -> None: ...
+def observations(workspace: Oven) -> None: ...
 
 @dg.op
 def observe() -> None: ...
@@ -58,7 +58,7 @@ def reflect_job() -> None:
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    resources = {"duckdb": Oven(), "workspace": Oven()}
+    resources = {"workspace": Oven()}
     return dg.Definitions([observations], jobs=[reflect_job], resources=resources, executor=dg.multiprocess_executor)
 """
 INSTANCE = """
@@ -111,7 +111,7 @@ def names(definitions: dg.Definitions) -> set[str]:
 
 
 def test_every_name_begins_with_the_prefix(embedded: dg.Definitions) -> None:
-    theirs = {"observations", "observe", "reflect_job", "duckdb", "workspace"}
+    theirs = {"observations", "observe", "reflect_job", "workspace"}
     assert theirs < names(ours)
     mine = names(embedded) - theirs
     prefix = re.compile("^(bakery/memory/|bakery_memory_|bakery__memory__)")

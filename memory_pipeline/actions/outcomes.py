@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from typing import Literal, NamedTuple, get_args
-
-import polars as pl
 
 from memory_pipeline.actions.files import KINDS, commands_of_hints
 from memory_pipeline.actions.rules import Rule
 from memory_pipeline.agents.kit.tool_calls import runs
 from memory_pipeline.days import day_of
 from memory_pipeline.friction.active import active_patterns
-from memory_pipeline.friction.attempts import ASSISTANT, TOOL, USER, Attempt, Turn, attempts
+from memory_pipeline.friction.attempts import TOOL, USER, Session, Turn, sessions_in
 from memory_pipeline.friction.messages import is_claim, sentences_in
 from memory_pipeline.friction.observed import CLOCKS, ShownLine, shown_lines
 from memory_pipeline.lake.store import Lake
@@ -32,7 +30,6 @@ Outcome = Literal["followed", "ignored", "contradicted", "open"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """`open` if the session is not read yet, or nothing after the line is known of the rule."""
 OBJECTIONS = (REPLACES, CONTRADICTS)
-MAX_TEXT = 2_000
 
 
 class Seen(NamedTuple):
@@ -59,10 +56,11 @@ def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule], day: date | 
     checks = {rule.rule_id: rule for rule in rules if rule.check}
     words = commands_of_hints(lake, {line.line_id for line in hints})
     found: dict[ShownLine, Seen] = {}
-    for session_id, turns in _sessions(lake, by_session):
-        calls = attempts(turns)
-        for line in by_session[session_id]:
-            found[line] = _outcome(line, turns, calls, checks, words)
+    near = {line.at.date() + timedelta(days=n) for line in hints for n in (-1, 0, 1)}
+    days = [day for day in lake.days("messages") if day in near]
+    for session in sessions_in(lake, days, by_session) if days else ():
+        for line in by_session[session.session_id]:
+            found[line] = _outcome(line, session, checks, words)
     return [found.get(line) or Seen(line, "open") for line in hints]
 
 
@@ -102,23 +100,17 @@ def describe(times: Mapping[str, int]) -> str:
     return f"{total} shown" + (f": {', '.join(known)}" if known else "") if total else ""
 
 
-def _outcome(
-    line: ShownLine,
-    turns: Sequence[Turn],
-    calls: Sequence[Attempt],
-    checks: Mapping[str, Rule],
-    words: Mapping[str, list[str]],
-) -> Seen:
+def _outcome(line: ShownLine, session: Session, checks: Mapping[str, Rule], words: Mapping[str, list[str]]) -> Seen:
     """The outcome by the user's next message, and by the calls of the kind that the line warns of: the one that it was
     shown for, and those since."""
     rule, wanted = checks.get(line.line_id), words.get(line.line_id)
     if rule and (check := rule.check):
-        own = [call for call in calls if check.stops(call.call.tool, call.call.text)]
+        own = [call for call in session.attempts if check.stops(call.call.tool, call.call.text)]
     elif wanted:
-        own = [call for call in calls if call.command and runs(call.command, wanted)]
+        own = [call for call in session.attempts if call.command and runs(call.command, wanted)]
     else:
         return Seen(line, "open")
-    if rule and (objection := _objection(line, turns, rule)):
+    if rule and (objection := _objection(line, session.turns, rule)):
         return Seen(line, "contradicted", objection)
     until = line.at + CLOCKS
     since = [call for call in own if call.call.at > until]
@@ -141,26 +133,6 @@ def _objection(line: ShownLine, turns: Sequence[Turn], rule: Rule) -> Turn | Non
     said = (turn.text[start:end] for start, end, _ in sentences_in(turn.text, ())) if turn else ()
     is_objection = any(is_claim(text) and relation(text, rule.text, cautious=True) in OBJECTIONS for text in said)
     return turn if is_objection else None
-
-
-def _sessions(lake: Lake, wanted: Mapping[str, list[ShownLine]]) -> Iterator[tuple[str, list[Turn]]]:
-    """The turns of the sessions that were shown a line, without the words of the assistant."""
-    near = {line.at.date() + timedelta(days=n) for own in wanted.values() for line in own for n in (-1, 0, 1)}
-    days = [day for day in lake.days("messages") if day in near]
-    if not days:
-        return
-    columns = ("session_id", "message_id", "day", "role", "said_at", "text", "tool_name", "is_error", "answer_to")
-    rows = lake.read("messages", days, columns).filter(
-        pl.col("session_id").is_in(list(wanted)) & (pl.col("role") != ASSISTANT)
-    )
-    for (session_id,), own in rows.sort("said_at").partition_by("session_id", as_dict=True).items():
-        yield (
-            str(session_id),
-            [
-                Turn(i, day, session, role, at, text[:MAX_TEXT], tool or "", bool(is_error), answer_to, None)
-                for session, i, day, role, at, text, tool, is_error, answer_to in own.iter_rows()
-            ],
-        )
 
 
 def repeated_failures(settings: Settings, lake: Lake, day: date) -> Counter[str]:

@@ -150,14 +150,13 @@ def past_calls(lake: Lake) -> Iterator[PastCall]:
     """The tool calls of all sessions, oldest first."""
     sessions = lake.read("sessions", columns=("session_id", "project"))
     projects: dict[str, str | None] = dict(sessions.iter_rows())
+    columns = ("session_id", "role", "tool_name", "text", "said_at", "is_error", "voided")
+    is_call = (pl.col("tool_name") != "") & pl.col("text").str.starts_with(pl.col("tool_name") + "(")
+    is_left_out = pl.col("voided").fill_null(False) | pl.col("is_error").fill_null(False)
     for day in lake.days("messages"):
-        columns = ("session_id", "role", "tool_name", "text", "said_at", "is_error", "voided")
-        rows = lake.read("messages", [day], columns)
-        rows = rows.filter((pl.col("role") == TOOL) & pl.col("tool_name").is_not_null() & (pl.col("tool_name") != ""))
-        rows = rows.filter(~pl.col("voided").fill_null(False) & ~pl.col("is_error").fill_null(False))
+        rows = lake.read("messages", [day], columns).filter(pl.col("role") == TOOL, is_call, ~is_left_out)
         for session_id, tool, text in rows.sort("said_at").select("session_id", "tool_name", "text").iter_rows():
-            if text.startswith(f"{tool}("):
-                yield PastCall(day, session_id, projects.get(session_id), tool, text)
+            yield PastCall(day, session_id, projects.get(session_id), tool, text)
 
 
 def back_test(check: Check, project: str | None, calls: list[PastCall]) -> BackTest:

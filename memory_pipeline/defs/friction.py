@@ -47,13 +47,10 @@ def friction_assets(placement: Placement) -> dg.AssetsDefinition:
         "it and those that ended.",
     )
 
-    duckdb = placement.name("duckdb")
-
-    @stage_asset(placement, "find_friction", LOOKS_BACK, [spec], resources={duckdb}, retry_policy=MODEL_RETRY)
+    @stage_asset(placement, "find_friction", LOOKS_BACK, [spec], retry_policy=MODEL_RETRY)
     def find_friction(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
-        stage = FrictionStage(opened, getattr(context.resources, duckdb).get_connection)
-        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, day))
+        yield from run_stage(context, opened, FrictionStage(opened), lambda _, day: describe(opened, day))
         for problem in refresh_agents(opened.settings):
             context.log.warning(problem)
 

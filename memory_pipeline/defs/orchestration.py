@@ -1,7 +1,7 @@
 """The declaration of a table as an asset, and the loop over the days of a run."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import date
 from typing import Any
@@ -76,7 +76,6 @@ def stage_asset(
     policy: Mapping[str, Any],
     specs: Sequence[dg.AssetSpec],
     partitions_def: dg.PartitionsDefinition[Any] | None = None,
-    resources: Set[str] = frozenset(),
     **options: Any,
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """A decorator of the function that builds the tables of a stage, by default partitioned by day."""
@@ -86,7 +85,7 @@ def stage_asset(
         partitions_def=partitions_def or daily_partitions(placement.settings),
         # without it, Dagster 1.13 sometimes rejects a backfill, as it compares the output of each key
         can_subset=len(specs) > 1,
-        required_resource_keys=placement.needs | resources,
+        required_resource_keys=placement.needs,
         **policy,
         **options,
     )

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster_duckdb import DuckDBResource
 
 from memory_pipeline.operations.migrations import migrate
 from memory_pipeline.settings import Settings, load_settings
@@ -65,7 +64,7 @@ class Placement:
 
     @property
     def resources(self) -> Mapping[str, Any]:
-        return {self.name("workspace"): self.workspace, self.name("duckdb"): DuckDBResource(database=":memory:")}
+        return {self.name("workspace"): self.workspace}
 
     def starts(self, is_on: bool = True) -> bool:
         """Whether a schedule or sensor starts switched on if it is on by default."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
+from functools import cached_property
 from typing import Self
 
 import polars as pl
@@ -82,8 +83,6 @@ class ProposalLog:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
         self._tables: dict[str, pl.DataFrame] = {}
-        self._frame: pl.DataFrame | None = None
-        self._fixes: dict[str, FixRow] | None = None
 
     def table(self, name: str) -> pl.DataFrame:
         """All rows of a table, including those added since; for `proposals` also the rows of `remembered` and
@@ -100,7 +99,7 @@ class ProposalLog:
         """The events of a kind that satisfy the conditions."""
         return self.table("events").filter(pl.col("kind") == kind, *conditions)
 
-    @property
+    @cached_property
     def frame(self) -> pl.DataFrame:
         """Every proposal with its `status` (pending, or its first decision) and the text, section, reason, surface and
         time of that decision.
@@ -108,18 +107,13 @@ class ProposalLog:
         `support`, `sessions` and `last_seen` include merged lines. `on_display` says whether a user can see it now,
         `first_shown` when it appeared, and `shown_on` on which days a run displayed it.
         """
-        if self._frame is None:
-            lasting = self.displays.filter(pl.col("surface") != COMMAND_SURFACE)  # listing by the command is momentary
-            found = _joined(self.table("proposals"), self.decisions, self.table("supports"), lasting)
-            self._frame = found.with_columns(pl.col("status").fill_null(PENDING))
-        return self._frame
+        lasting = self.displays.filter(pl.col("surface") != COMMAND_SURFACE)  # listing by the command is momentary
+        return _joined(self.table("proposals"), self.decisions, self.table("supports"), lasting)
 
-    @property
+    @cached_property
     def fixes(self) -> dict[str, FixRow]:
         """The proposals that are friction fixes, by id."""
-        if self._fixes is None:
-            self._fixes = {row["proposal_id"]: row for row in typed_rows(self.table("friction_fixes"), FixRow)}
-        return self._fixes
+        return {row["proposal_id"]: row for row in typed_rows(self.table("friction_fixes"), FixRow)}
 
     @property
     def memory_lines(self) -> list[ProposalState]:
@@ -232,7 +226,7 @@ def _joined(
     proposals: pl.DataFrame, decisions: pl.DataFrame, supports: pl.DataFrame, displays: pl.DataFrame
 ) -> pl.DataFrame:
     """The rows of `ProposalState`: every proposal with its first valid decision, the support merged into it, and where
-    it is displayed. Without a decision the `status` is null."""
+    it is displayed."""
     merged = supports.group_by("proposal_id").agg(
         pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
         _all_of("session_ids").alias("more_sessions"),
@@ -270,6 +264,7 @@ def _joined(
     return (
         found.with_columns(
             pl.col("on_display").fill_null(False),
+            pl.col("status").fill_null(PENDING),
             (pl.col("support") + pl.col("more_support").fill_null(0)),
             # the number may be larger: rows of old versions have no ids
             pl.max_horizontal(
@@ -374,9 +369,9 @@ class OpenLog(ProposalLog):
         if fresh.is_empty():
             return
         self._tables[table] = pl.concat([known, fresh])
-        self._frame = None
+        self.__dict__.pop("frame", None)
         if table == "friction_fixes":
-            self._fixes = None
+            self.__dict__.pop("fixes", None)
             self._tables.pop("proposals", None)
 
         def with_fresh(rows: pl.DataFrame) -> pl.DataFrame:  # other workers may have stored some meanwhile

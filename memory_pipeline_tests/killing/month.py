@@ -46,7 +46,7 @@ from memory_pipeline_tests.llm.openai_server import Asked, Say, openai_server
 from memory_pipeline_tests.rows import WordEncoder, at, day_after, use_encoder, workspace
 
 DAYS, PARTS = 30, 3
-IMPORTED_ONCE = ("dagster_duckdb", "genai_prices", "pydantic_ai.models.openai", "qdrant_edge")
+IMPORTED_ONCE = ("genai_prices", "pydantic_ai.models.openai", "qdrant_edge")
 """And not by each process that is forked."""
 LEFT_OUT = ("index/", "answers/", "lake/ledger/")
 """What tells when a call was made and how long it took, and the files of the index, which has its own check."""
