@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from typing import Literal, NamedTuple, get_args
@@ -19,7 +19,8 @@ from memory_pipeline.actions.rules import Rule
 from memory_pipeline.agents.kit.tool_calls import runs
 from memory_pipeline.days import day_of
 from memory_pipeline.friction.active import active_patterns
-from memory_pipeline.friction.attempts import TOOL, USER, Session, Turn, sessions_in
+from memory_pipeline.friction.attempts import TOOL, USER, Attempt, Session, Turn, sessions_in
+from memory_pipeline.friction.checks import Check
 from memory_pipeline.friction.messages import is_claim, sentences_in
 from memory_pipeline.friction.observed import CLOCKS, ShownLine, shown_lines
 from memory_pipeline.lake.store import Lake
@@ -43,13 +44,7 @@ class Seen(NamedTuple):
 
 def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule], day: date | None = None) -> list[Seen]:
     """Each line that was shown as a hint or asked about, or was on the day, with its outcome."""
-    hints, asked = list[ShownLine](), set[tuple[str, str]]()
-    for line in shown_lines(settings):
-        key = line.session_id, line.line_id
-        is_first = line.shown_as == "ask" and key not in asked  # the second attempt is recorded, too
-        if (line.shown_as == "hint" or is_first) and (day is None or day_of(line.at, settings.zone) == day):
-            hints.append(line)
-        asked |= {key} if is_first else set()
+    hints = [line for line in _shown_once(settings) if day is None or day_of(line.at, settings.zone) == day]
     by_session: defaultdict[str, list[ShownLine]] = defaultdict(list)
     for line in hints:
         by_session[line.session_id].append(line)
@@ -62,6 +57,16 @@ def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule], day: date | 
         for line in by_session[session.session_id]:
             found[line] = _outcome(line, session, checks, words)
     return [found.get(line) or Seen(line, "open") for line in hints]
+
+
+def _shown_once(settings: Settings) -> Iterator[ShownLine]:
+    """The lines that were shown as hints, and those that were asked about, without the second attempt of a call."""
+    asked = set[tuple[str, str]]()
+    for line in shown_lines(settings):
+        key = line.session_id, line.line_id
+        if line.shown_as == "hint" or (line.shown_as == "ask" and key not in asked):
+            yield line
+        asked |= {key} if line.shown_as == "ask" else set()
 
 
 MIN_UNHEEDED = 3
@@ -104,27 +109,35 @@ def _outcome(line: ShownLine, session: Session, checks: Mapping[str, Rule], word
     """The outcome by the user's next message, and by the calls of the kind that the line warns of: the one that it was
     shown for, and those since."""
     rule, wanted = checks.get(line.line_id), words.get(line.line_id)
-    if rule and (check := rule.check):
-        own = [call for call in session.attempts if check.stops(call.call.tool, call.call.text)]
-    elif wanted:
-        own = [call for call in session.attempts if call.command and runs(call.command, wanted)]
-    else:
-        return Seen(line, "open")
-    if rule and (objection := _objection(line, session.turns, rule)):
+    if rule and rule.check:
+        return _outcome_of_rule(line, session, rule, rule.check)
+    return _outcome_of_hint(line, session, wanted) if wanted else Seen(line, "open")
+
+
+def _outcome_of_rule(line: ShownLine, session: Session, rule: Rule, check: Check) -> Seen:
+    if objection := _objection(line, session.turns, rule):
         return Seen(line, "contradicted", objection)
-    until = line.at + CLOCKS
-    since = [call for call in own if call.call.at > until]
-    shown_for = next((call for call in reversed(own) if call.call.at <= until), None)
-    if rule and line.shown_as == "ask":  # a call that was made is one that the user allowed
-        asked_for = [shown_for, *since] if shown_for else since
-        allowed = next((call for call in asked_for if call.has_succeeded), None)
-        return Seen(line, "contradicted", allowed.call) if allowed else Seen(line, "followed")
-    if rule:
+    shown_for, since = _around(line, [call for call in session.attempts if check.stops(call.call.tool, call.call.text)])
+    if line.shown_as != "ask":
         return Seen(line, "ignored", since[0].call) if since else Seen(line, "followed")
-    if line.event == "before" and shown_for and not shown_for.has_failed:
-        return Seen(line, "contradicted", shown_for.call)
+    # a call that was made is one that the user allowed
+    allowed = next((call for call in (*shown_for, *since) if call.has_succeeded), None)
+    return Seen(line, "contradicted", allowed.call) if allowed else Seen(line, "followed")
+
+
+def _outcome_of_hint(line: ShownLine, session: Session, words: list[str]) -> Seen:
+    own = [call for call in session.attempts if call.command and runs(call.command, words)]
+    shown_for, since = _around(line, own)
+    if line.event == "before" and shown_for and not shown_for[0].has_failed:
+        return Seen(line, "contradicted", shown_for[0].call)
     again = next((call for call in since if call.has_failed), None)
     return Seen(line, "ignored", again.call) if again else Seen(line, "followed")
+
+
+def _around(line: ShownLine, calls: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
+    """The call that the line was shown for, if it is stored, and those since."""
+    until = line.at + CLOCKS
+    return [call for call in calls if call.call.at <= until][-1:], [call for call in calls if call.call.at > until]
 
 
 def _objection(line: ShownLine, turns: Sequence[Turn], rule: Rule) -> Turn | None:

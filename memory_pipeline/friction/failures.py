@@ -93,9 +93,9 @@ def failures_in(session: Session) -> Iterator[Failure]:
 def _failure(session: Session, attempt: Attempt, error: str, later: Sequence[Attempt]) -> Failure:
     turns, result = session.turns, attempt.result
     place = attempt.path if _MISSING_FILE.search(error) else None
-    end, same = user_after(turns, attempt.ended), (attempt.call.tool, attempt.head)
+    end = user_after(turns, attempt.ended)
     tries = [other for other in later if other.position <= end][:MAX_FIXES]
-    again = next((i for i, a in enumerate(tries) if (a.call.tool, a.head) == same and a.has_succeeded), None)
+    again = next((i for i, other in enumerate(tries) if _is_same(attempt, other) and other.has_succeeded), None)
     own = _without_numbers(attempt.call.text)  # if the same call succeeded later, nothing replaced it
     was_mended = any(_without_numbers(a.call.text) == own and a.has_succeeded for a in tries)
     until = tries[again].ended if again is not None else min(end, attempt.ended + 4)
@@ -124,6 +124,10 @@ def _error(text: str) -> str:
         lines = (line for line in errors_in(text) if len(line) <= MAX_ERROR)
         return next((line for line in lines if drifting(line) is not None), error)
     return error
+
+
+def _is_same(one: Attempt, other: Attempt) -> bool:
+    return one.call.tool == other.call.tool and one.head == other.head
 
 
 def _without_numbers(call: str) -> str:
@@ -182,43 +186,42 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
     events = tuple(m.event for m in members)
     newest, head = members[-1], Counter(m.head for m in members).most_common(1)[0][0]
     instead = _most_common(members, lambda m: m.instead)
-    cure = _most_common(members, lambda m: m.cure)
-    error = clip(newest.error, 160)
     name = only(sorted({m.event.project for m in members if m.event.project}))
     where = f" in {name}" if name else ""
     if key[0] == "refused":
-        times = len({m.event.session_id for m in members})
-        if head in _EDITORS or not head.strip() or head == "a tool" or (times < MIN_REFUSALS and not instead):
-            return None
-        use = f"; use `{instead}`" if instead else ""
-        said = clip(next((m.words for m in reversed(members) if len(m.words.split()) > 2), ""), 160)
-        return Pattern(
-            TOOL_MISUSE,
-            f"You refused `{head}` in {times} sessions" + (f": “{clip(said, 80)}”" if said else ""),
-            AGENTS_FILE,
-            events,
-            adds=f"Do not call `{head}` without being asked to{where}{use}." + (f" “{said}”" if said else ""),
-        )
+        return _refusal(members, head, instead, where)
+    cure, error = _most_common(members, lambda m: m.cure), clip(newest.error, 160)
     if key[0] == "drift":
         return _drift(key[2], events, head, error, instead, cure, where)
     if (_NATURAL.search(newest.error) and not _cures(cure)) or (_PROTOCOL.search(newest.error) and not instead):
         return None
     if key[0] == "option" or instead:
-        use = f"use `{instead}`" if instead else f"see `{head.split()[0]} --help` first"
-        return Pattern(
-            TOOL_MISUSE,
-            f"`{head}` fails with “{clip(newest.error, 80)}”"
-            + (f", and `{instead}` is used instead" if instead else ""),
-            AGENTS_FILE,
-            events,
-            adds=f"`{head}` fails here with “{error}”; {use}.",
-        )
+        return _misuse(events, head, newest.error, instead)
     if sets_up(cure):
         return _drift("", events, head, error, instead, cure, where)
     shown = _WHERE.sub("", newest.error)
     then = f"run `{clip(cure, 120)}` first" if cure else _ZSH if "no matches found" in newest.error else ""
     line = f"`{head}` fails with “{clip(shown, 140)}”" + (f": {then}." if then else "; check what it requires first.")
     return Pattern(RECURRING_FAILURE, f"`{head}` fails with “{clip(shown, 90)}”", AGENTS_FILE, events, adds=line)
+
+
+def _refusal(members: Sequence[Failure], head: str, instead: str | None, where: str) -> Pattern | None:
+    events = tuple(m.event for m in members)
+    times = len({event.session_id for event in events})
+    if head in _EDITORS or not head.strip() or head == "a tool" or (times < MIN_REFUSALS and not instead):
+        return None
+    use = f"; use `{instead}`" if instead else ""
+    said = clip(next((m.words for m in reversed(members) if len(m.words.split()) > 2), ""), 160)
+    title = f"You refused `{head}` in {times} sessions" + (f": “{clip(said, 80)}”" if said else "")
+    line = f"Do not call `{head}` without being asked to{where}{use}." + (f" “{said}”" if said else "")
+    return Pattern(TOOL_MISUSE, title, AGENTS_FILE, events, adds=line)
+
+
+def _misuse(events: tuple[FrictionEvent, ...], head: str, error: str, instead: str | None) -> Pattern:
+    use = f"use `{instead}`" if instead else f"see `{head.split()[0]} --help` first"
+    title = f"`{head}` fails with “{clip(error, 80)}”" + (f", and `{instead}` is used instead" if instead else "")
+    line = f"`{head}` fails here with “{clip(error, 160)}”; {use}."
+    return Pattern(TOOL_MISUSE, title, AGENTS_FILE, events, adds=line)
 
 
 def _cures(cure: str | None) -> bool:

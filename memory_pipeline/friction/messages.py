@@ -91,8 +91,7 @@ def sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tu
     for sentence in sentences(text):
         start, end = sentence.start, sentence.end
         words = text[start:end]
-        is_covered = any(s < end and start < e for s, e in skipped)
-        if sentence.kind == "heading" or end - start > MAX_SENTENCE or is_covered:
+        if sentence.kind == "heading" or end - start > MAX_SENTENCE or _is_covered(start, end, skipped):
             before = None
             continue
         kind = kind_of_user(words)
@@ -102,7 +101,7 @@ def sentences_in(text: str, skipped: Collection[tuple[int, int]]) -> Iterator[tu
         if cues_of(words).thanks.search(words) or (len(words) <= SHORT and _is_consent(words)):
             before = None
             continue
-        if sum(c.isalpha() or c.isspace() for c in words) >= PROSE * len(words):
+        if _is_prose(words):
             yield (start, end, kind) if before is None else (before, end, "correction")
         before = None
 
@@ -115,6 +114,14 @@ def _is_consent(words: str) -> bool:
     """Whether the words are little more than consent."""
     cues = cues_of(words)
     return cues.accepting.match(words) is not None and not (cues.again.search(words) or cues.correction.search(words))
+
+
+def _is_covered(start: int, end: int, spans: Collection[tuple[int, int]]) -> bool:
+    return any(s < end and start < e for s, e in spans)
+
+
+def _is_prose(words: str) -> bool:
+    return sum(c.isalpha() or c.isspace() for c in words) >= PROSE * len(words)
 
 
 def corrects(text: str) -> bool:

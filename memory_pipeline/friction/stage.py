@@ -204,13 +204,17 @@ def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow
         places = [(pattern.kind, span[0]) for member in pattern.members for span in member.evidence]
         rows = (by_place[place] for place in places if place in by_place)
         row = next((r for r in rows if r["pattern_id"] not in taken), None)
-        if row is None:  # without common evidence they are the same by their titles and projects
-            own = pattern.kind, pattern.title, sorted({m.project for m in pattern.members if m.project})
-            titled = (r for r in known if (r["kind"], r["template"] or r["title"], r["projects"] or []) == own)
-            row = next((r for r in titled if r["pattern_id"] not in taken), None)
+        if row is None:
+            row = next((r for r in known if _has_title_of(r, pattern) and r["pattern_id"] not in taken), None)
         taken.add(row["pattern_id"] if row else "")
         found.append(row or f"f-{day:%Y%m%d}-{next(free):03d}")
     return found
+
+
+def _has_title_of(row: FrictionRow, pattern: Pattern) -> bool:
+    """Whether a row and a pattern without common evidence are the same, judged by their titles."""
+    own = pattern.kind, pattern.title, distinct(member.project for member in pattern.members)
+    return (row["kind"], row["template"] or row["title"], row["projects"] or []) == own
 
 
 def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:

@@ -22,6 +22,7 @@ import polars as pl
 from memory_pipeline.actions.outcomes import MIN_UNHEEDED, outcomes, unheeded
 from memory_pipeline.actions.rules import RuleError
 from memory_pipeline.days import day_of, lookback
+from memory_pipeline.friction.active import Pattern as ActivePattern
 from memory_pipeline.friction.active import active_patterns, last_day_looked_at
 from memory_pipeline.friction.attempts import Session
 from memory_pipeline.friction.observed import shown_lines
@@ -173,7 +174,7 @@ def _diff(fix: FixRow | NewFix) -> list[str]:
 
 
 def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine]) -> NewFix:
-    adds, replaces = one_line(pattern["adds"] or "") or None, one_line(pattern["replaces"] or "") or None
+    adds, replaces = _one_line_of(pattern["adds"]), _one_line_of(pattern["replaces"])
     target = MEMORY_FILE if pattern["target_file"] == str(settings.memory_file) else pattern["target_file"]
     path = file_in_workspace(settings, target) if adds or replaces else None
     over = normalised(replaces) if replaces and path == settings.memory_file else None
@@ -181,10 +182,7 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
     section = pattern["section"] or there or (settings.sections[1] if path else None)
     if adds and path == settings.memory_file:
         adds = without_note(adds)  # a note of projects is added according to the setting
-    first, last = pattern["first_day"] or pattern["day"], pattern["last_day"] or pattern["day"]
-    place = None  # relative to the workspace, which may be moved
-    if path:
-        place = MEMORY_FILE if path == settings.memory_file else f"{path.relative_to(settings.workspace.resolve())}"
+    state = ActivePattern(pattern, None)
     made: NewFix = {
         "proposal_id": pattern["pattern_id"],
         "kind": pattern["kind"],
@@ -192,7 +190,7 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
         "text": "",
         "target_file": target,
         "section": section,
-        "place": place,
+        "place": _place(settings, path) if path else None,
         "adds": adds,
         "replaces": replaces,
         "change": pattern["change"],
@@ -203,18 +201,27 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
         "occurrences": pattern["occurrences"],
         "minutes": pattern["minutes"],
         "worth": pattern["severity"],
-        "first_day": first,
-        "last_day": last,
-        "said_at": datetime.combine(first, time.min, settings.zone),
+        "first_day": state.first_day,
+        "last_day": state.last_day,
+        "said_at": datetime.combine(state.first_day, time.min, settings.zone),
         "evidence": pattern["evidence"][:1],
         "content_hash": "",
         "cwds": pattern["cwds"],
         "projects": pattern["projects"],
         "owner": pattern["owner"] or settings.owner,
     }
-    text = (adds or replaces or "") if path else "\n".join(change_of({**made, "day": last}).lines).strip()
+    text = (adds or replaces or "") if path else "\n".join(change_of({**made, "day": state.last_day}).lines).strip()
     of = "\n".join((target, section or "", replaces or "", text))
     return {**made, "text": text, "content_hash": hashlib.sha256(of.encode()).hexdigest()}
+
+
+def _one_line_of(text: str | None) -> str | None:
+    return one_line(text or "") or None
+
+
+def _place(settings: Settings, path: Path) -> str:
+    """The path of the file, relative to the workspace, which may be moved."""
+    return MEMORY_FILE if path == settings.memory_file else f"{path.relative_to(settings.workspace.resolve())}"
 
 
 def _asked_once(log: ProposalLog, fixes: Sequence[NewFix]) -> Iterator[NewFix]:

@@ -57,7 +57,7 @@ def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     promotions = {r["proposal_id"]: r for r in typed_rows(log.events(PROMOTED), EventRow)}
     promotion = promotions.get(proposal_id)
     newer = [r for r in typed_rows(log.frame, ProposalState) if proposal_id in (r["supersedes"] or [])]
-    events, by = [*_decided(row), *_recorded(log, proposal_id)], None
+    events, by = [*_decided(row), *_repeated(log, proposal_id), *_recorded(log, proposal_id)], None
     for other in newer:
         if promotion and (over := promotions.get(other["proposal_id"])):
             by = other["proposal_id"]
@@ -85,28 +85,30 @@ def _offered(log: ProposalLog, row: ProposalState) -> str:
     return row["section"] + takes + "".join(f", {origin}" for origin in origins)
 
 
-def _recorded(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
-    """The repetitions and the recorded events of a proposal, without the decision in force."""
+def _repeated(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
     for r in typed_rows(log.table("supports").filter(proposal_id=proposal_id), SupportRow):
         times = len(r["sources"])
         yield _event(r["said_at"], "said again", "once" if times == 1 else f"{times} times")
+
+
+def _recorded(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
+    """The recorded events of a proposal, without the decision in force."""
     rows = typed_rows(log.table("events").filter(proposal_id=proposal_id), EventRow)
     is_reoffered = any(row["kind"] == REOFFERED for row in rows)
     for row in rows:
-        at, kind, surface = row["happened_at"], row["kind"], row["surface"] or ""
-        if kind == SHOWN:
-            yield _event(at, "shown", surface)
-        elif kind == DISPLACED:
-            yield _event(at, "displaced", f"displaced by better lines in {surface}")
-        elif kind == REOFFERED:
-            yield _event(at, "offered again", row["reason"] or "")
-        elif kind == DECIDED and is_reoffered and not row["again"]:
-            yield _event(at, row["decision"] or "", row["reason"] or "")
-        elif kind == APPLIED:
-            yield _event(at, "applied", surface)
-        elif kind == PROMOTED:
-            there = ", which already had it" if row["already_there"] else ""
-            yield _event(at, IN_MEMORY, f"{row['section']}{there}")
+        surface = row["surface"] or ""
+        there = ", which already had it" if row["already_there"] else ""
+        told = {
+            SHOWN: ("shown", surface),
+            DISPLACED: ("displaced", f"displaced by better lines in {surface}"),
+            REOFFERED: ("offered again", row["reason"] or ""),
+            APPLIED: ("applied", surface),
+            PROMOTED: (IN_MEMORY, f"{row['section']}{there}"),
+        }
+        if row["kind"] in told:
+            yield _event(row["happened_at"], *told[row["kind"]])
+        elif row["kind"] == DECIDED and is_reoffered and not row["again"]:
+            yield _event(row["happened_at"], row["decision"] or "", row["reason"] or "")
 
 
 def _untimed_repetitions(log: ProposalLog, proposal_id: str) -> set[datetime]:

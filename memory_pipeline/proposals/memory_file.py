@@ -139,13 +139,18 @@ def _insert(lines: list[str], promotions: Sequence[Promotion], newline: str) -> 
         gap = [""] if lines and lines[-1].strip("\ufeff \t\r\n") else []
         insert_lines(lines, len(lines), [*gap, f"## {section}", *(_rendered(p, "-") for p in new)], newline)
     elif new and heading:
-        end = next((other.start for other in headings if other.start >= heading.first), len(lines))
-        # behind the last line with content; a rule before the next heading separates sections
-        while end > heading.first and (not lines[end - 1].strip() or _RULE.match(lines[end - 1])):
-            end -= 1
+        end = _end_of_content(lines, headings, heading)
         bullet = _bullet_in(lines[heading.first : end])
         insert_lines(lines, end, [_rendered(p, bullet) for p in new], newline)
     return {promotion.proposal_id for promotion in new}
+
+
+def _end_of_content(lines: Sequence[str], headings: Sequence[_Heading], heading: _Heading) -> int:
+    """The index after the section's own last line with content; a rule before the next heading separates sections."""
+    end = next((other.start for other in headings if other.start >= heading.first), len(lines))
+    while end > heading.first and (not lines[end - 1].strip() or _RULE.match(lines[end - 1])):
+        end -= 1
+    return end
 
 
 def _missing_promotions(lines: Sequence[str], promotions: Sequence[Promotion], section: range) -> list[Promotion]:

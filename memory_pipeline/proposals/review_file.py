@@ -253,9 +253,7 @@ def _damage(current: str | None) -> str | None:
 def _items(lines: Sequence[str]) -> Iterator[_Item]:
     section = None
     for start, line in enumerate(lines):
-        if _HEADING.match(line):
-            group = _GROUP.match(line)
-            section = group["section"].strip() or None if group else None
+        section = _section_of(line) if _HEADING.match(line) else section
         found = _ITEM.match(line)
         if found is None:
             continue
@@ -273,6 +271,12 @@ def _items(lines: Sequence[str]) -> Iterator[_Item]:
         change = unquoted([lines[index] for index in quote])
         mark, evidence = found["mark"].strip().lower(), _evidence_after(lines, own[-1])
         yield _Item(found["id"], section, mark, text, own, evidence, change)
+
+
+def _section_of(heading: str) -> str | None:
+    """The section of one of our groups; None for another heading."""
+    group = _GROUP.match(heading)
+    return group["section"].strip() or None if group else None
 
 
 def _evidence_after(lines: Sequence[str], index: int) -> int | None:
@@ -328,11 +332,7 @@ def _orphaned_change(lines: Sequence[str], evidence: int, owned: Collection[int 
 
 
 def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
-    section = _plain(proposal.section)
-    new = [f"- [ ] `{proposal.proposal_id}` {_plain(proposal.first_line)}".rstrip()]
-    new += quoted(proposal.change) if proposal.change else []
-    if evidence := _plain(proposal.evidence_line):
-        new.append(f"  _{evidence}_")
+    section, new = _plain(proposal.section), _rendered(proposal)
     for index, line in enumerate(lines):
         group = _GROUP.match(line)
         if _FIXES.match(line) if proposal.change else group and _are_equal(group["section"], section):
@@ -349,6 +349,14 @@ def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
     gap = [""] if place and lines[place - 1].strip() else []
     heading = f"## {FIXES}" if proposal.change else f"## Proposed for: {section}"
     insert_lines(lines, place, [*gap, heading, *new, ""], newline)
+
+
+def _rendered(proposal: Proposal) -> list[str]:
+    """The lines of the item."""
+    lines = [f"- [ ] `{proposal.proposal_id}` {_plain(proposal.first_line)}".rstrip()]
+    lines += quoted(proposal.change) if proposal.change else []
+    evidence = _plain(proposal.evidence_line)
+    return [*lines, f"  _{evidence}_"] if evidence else lines
 
 
 def _are_equal(one: str | None, other: str) -> bool:

@@ -169,12 +169,6 @@ class _Pass:
 
     def _read_decisions(self, plan: _Plan) -> None:
         tasks = plan.open | self._unlisted_tasks(plan)
-        decisions: dict[str, str] = {}
-        for proposal_id, task in tasks.items():
-            if task.state == DELETED or task.is_rejected:
-                decisions[proposal_id] = REJECTED
-            elif task.state == COMPLETED:
-                decisions[proposal_id] = APPROVED
         if any(task.state == DELETED for task in tasks.values()):
             self._require_account(self.todoist.account())
         for proposal_id, task in tasks.items():
@@ -182,7 +176,7 @@ class _Pass:
                 self._record_task(proposal_id, task.task_id)
         log = ProposalLog(self.workspace.lake)
         waiting = {row["proposal_id"] for row in log.pending()}  # REVIEW.md may have decided meanwhile
-        fresh = {p: decision for p, decision in decisions.items() if p in waiting}
+        fresh = {p: decision for p, task in tasks.items() if p in waiting and (decision := _decision_of(task))}
         offered = as_offered(self.workspace, log, [plan.waiting[p] for p in fresh if fresh[p] == APPROVED])
         edits = {p.proposal_id: _edited_text(tasks[p.proposal_id], p) for p in offered}
         texts = {p: text for p, text in edits.items() if text}
@@ -298,6 +292,12 @@ def shown_tasks(lake: Lake, account: Account | None) -> dict[str, str]:
         SHOWN, pl.col("surface") == TODOIST_SURFACE, pl.col("external_id").is_not_null(), in_account
     )
     return dict(rows.sort("happened_at", maintain_order=True).select("proposal_id", "external_id").iter_rows())
+
+
+def _decision_of(task: ReviewTask) -> str | None:
+    if task.state == DELETED or task.is_rejected:
+        return REJECTED
+    return APPROVED if task.state == COMPLETED else None
 
 
 def _content_of(proposal: Proposal) -> str:
