@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.common import FIXTURES, MORE, parser
 from memory_pipeline.actions.files import hints_of, patterns_with_cure
 from memory_pipeline.agents.kit.tool_calls import commands_in, runs, signature, signatures_in
-from memory_pipeline.friction.attempts import Attempt, Session
+from memory_pipeline.friction.attempts import Attempt, Session, sessions_in
 from memory_pipeline.friction.failures import Failure, failures_in
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.sessions.catalogue import Catalogue
@@ -102,7 +102,7 @@ def prepared(folder: Path, sessions: list[Path]) -> tuple[Workspace, list[Any]]:
 
 
 def sessions_of(workspace: Workspace, days: list[Any]) -> list[Session]:
-    return [session for session in FrictionStage(workspace).sessions(days) if session.project]
+    return [session for session in sessions_in(workspace.lake, days) if session.project]
 
 
 def walk(session: Session, workspace: Workspace, known: Memory, counts: Counts, is_listed: bool) -> None:

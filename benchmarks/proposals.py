@@ -28,8 +28,8 @@ import polars as pl
 from benchmarks.common import ROOT, SESSIONS, parser, run_everything
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.events import APPROVED, ProposalLog
-from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.settings import Settings

@@ -53,7 +53,7 @@ class Stages:
             EmbeddingsStage.from_workspace(workspace),
             ReflectionsStage.from_workspace(workspace),
             ProposalsStage(workspace),
-            FrictionStage.from_workspace(workspace),
+            FrictionStage(workspace),
             SummaryEmbeddingsStage.from_workspace(workspace),
             MessageEmbeddingsStage.from_workspace(workspace),
         )

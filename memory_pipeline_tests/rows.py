@@ -26,7 +26,7 @@ import pytest
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.operations.earlier_events import MOMENTS
-from memory_pipeline.proposals.events import Decision, OpenLog
+from memory_pipeline.proposals.events import SHOWN, Decision, OpenLog
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.sources import nested, settings_of
 from memory_pipeline.text.encoder import EncoderUnavailableError
@@ -384,7 +384,9 @@ def use_encoder(monkeypatch: pytest.MonkeyPatch, encoder: FakeEncoder) -> None:
 def record_showings(workspace: Workspace, shown: dict[str, str | None], now: datetime, *, surface: str) -> None:
     """Proposals that were shown there from now on."""
     with OpenLog.open(workspace) as log:
-        log.record_shown(shown, now, surface=surface)
+        new = {p: external for p, external in shown.items() if p not in log.standing_on(surface)}
+        rows = [{"proposal_id": p, "surface": surface, "external_id": external} for p, external in new.items()]
+        log.add(SHOWN, rows, now)
 
 
 def record_decisions(workspace: Workspace, decisions: list[Decision], now: datetime) -> None:

@@ -83,7 +83,7 @@ def measured(workspace: Path) -> Window:
     """One day's friction, in this process: its peak is that of all it did."""
     opened = Workspace.open(settings_of(workspace, workspace / "sessions"))
     points = points_in(opened.lake, DAYS)
-    stage = FrictionStage.from_workspace(opened)
+    stage = FrictionStage(opened)
     start = time.perf_counter()
     built = stage.build(DAYS[-1])
     seconds = time.perf_counter() - start

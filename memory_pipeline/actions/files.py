@@ -20,7 +20,6 @@ from typing import Any
 import polars as pl
 
 from memory_pipeline.actions.rules import Rule
-from memory_pipeline.agents.hooks import hooked
 from memory_pipeline.agents.kit.tool_calls import commands_in, signature
 from memory_pipeline.friction.active import active_patterns, last_day_looked_at
 from memory_pipeline.friction.patterns import CONFIGURATION_DRIFT, RECURRING_FAILURE, TOOL_MISUSE
@@ -40,11 +39,6 @@ MIN_CONTRADICTED = 3
 _HEAD = re.compile(r"`([^`]+)`")
 _CURE = re.compile(r"(?:run `(?P<run>[^`]+)` first|[Uu]se `(?P<use>[^`]+)`|`(?P<helped>[^`]+)` helped)")
 """The forms in which `friction.failures` names a cure or a replacement."""
-
-
-def has_hooks(settings: Settings) -> bool:
-    """Whether an agent has the hook of tool calls. Raises `CannotConnectError`."""
-    return any(entry.actions for entry in hooked(settings).values())
 
 
 def write_files(

@@ -11,20 +11,18 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Literal, NamedTuple, get_args
-
-import polars as pl
 
 from memory_pipeline.actions.files import KINDS, commands_of_hints
 from memory_pipeline.actions.rules import Rule
 from memory_pipeline.agents.kit.tool_calls import runs
 from memory_pipeline.days import day_of
 from memory_pipeline.friction.active import active_patterns
-from memory_pipeline.friction.attempts import ASSISTANT, TOOL, USER, Attempt, Turn, attempts
+from memory_pipeline.friction.attempts import TOOL, USER, Attempt, Session, Turn, sessions_in
+from memory_pipeline.friction.checks import Check
 from memory_pipeline.friction.messages import is_claim, sentences_in
-from memory_pipeline.friction.observed import CLOCKS
-from memory_pipeline.friction.shown import ShownLine, shown_lines
+from memory_pipeline.friction.observed import CLOCKS, ShownLine, shown_lines
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.relation import CONTRADICTS, REPLACES, relation
@@ -33,7 +31,6 @@ Outcome = Literal["followed", "ignored", "contradicted", "open"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """`open` if the session is not read yet, or nothing after the line is known of the rule."""
 OBJECTIONS = (REPLACES, CONTRADICTS)
-MAX_TEXT = 2_000
 
 
 class Seen(NamedTuple):
@@ -47,24 +44,29 @@ class Seen(NamedTuple):
 
 def outcomes(settings: Settings, lake: Lake, rules: Iterable[Rule], day: date | None = None) -> list[Seen]:
     """Each line that was shown as a hint or asked about, or was on the day, with its outcome."""
-    hints, asked = list[ShownLine](), set[tuple[str, str]]()
-    for line in shown_lines(settings):
-        key = line.session_id, line.line_id
-        is_first = line.shown_as == "ask" and key not in asked  # the second attempt is recorded, too
-        if (line.shown_as == "hint" or is_first) and (day is None or day_of(line.at, settings.zone) == day):
-            hints.append(line)
-        asked |= {key} if is_first else set()
+    hints = [line for line in _shown_once(settings) if day is None or day_of(line.at, settings.zone) == day]
     by_session: defaultdict[str, list[ShownLine]] = defaultdict(list)
     for line in hints:
         by_session[line.session_id].append(line)
     checks = {rule.rule_id: rule for rule in rules if rule.check}
     words = commands_of_hints(lake, {line.line_id for line in hints})
     found: dict[ShownLine, Seen] = {}
-    for session_id, turns in _sessions(lake, by_session):
-        calls = attempts(turns)
-        for line in by_session[session_id]:
-            found[line] = _outcome(line, turns, calls, checks, words)
+    near = {line.at.date() + timedelta(days=n) for line in hints for n in (-1, 0, 1)}
+    days = [day for day in lake.days("messages") if day in near]
+    for session in sessions_in(lake, days, by_session) if days else ():
+        for line in by_session[session.session_id]:
+            found[line] = _outcome(line, session, checks, words)
     return [found.get(line) or Seen(line, "open") for line in hints]
+
+
+def _shown_once(settings: Settings) -> Iterator[ShownLine]:
+    """The lines that were shown as hints, and those that were asked about, without the second attempt of a call."""
+    asked = set[tuple[str, str]]()
+    for line in shown_lines(settings):
+        key = line.session_id, line.line_id
+        if line.shown_as == "hint" or (line.shown_as == "ask" and key not in asked):
+            yield line
+        asked |= {key} if line.shown_as == "ask" else set()
 
 
 MIN_UNHEEDED = 3
@@ -103,37 +105,39 @@ def describe(times: Mapping[str, int]) -> str:
     return f"{total} shown" + (f": {', '.join(known)}" if known else "") if total else ""
 
 
-def _outcome(
-    line: ShownLine,
-    turns: Sequence[Turn],
-    calls: Sequence[Attempt],
-    checks: Mapping[str, Rule],
-    words: Mapping[str, list[str]],
-) -> Seen:
+def _outcome(line: ShownLine, session: Session, checks: Mapping[str, Rule], words: Mapping[str, list[str]]) -> Seen:
     """The outcome by the user's next message, and by the calls of the kind that the line warns of: the one that it was
     shown for, and those since."""
     rule, wanted = checks.get(line.line_id), words.get(line.line_id)
-    if rule and (check := rule.check):
-        own = [call for call in calls if check.stops(call.call.tool, call.call.text)]
-    elif wanted:
-        own = [call for call in calls if call.command and runs(call.command, wanted)]
-    else:
-        return Seen(line, "open")
-    if rule and (objection := _objection(line, turns, rule)):
+    if rule and rule.check:
+        return _outcome_of_rule(line, session, rule, rule.check)
+    return _outcome_of_hint(line, session, wanted) if wanted else Seen(line, "open")
+
+
+def _outcome_of_rule(line: ShownLine, session: Session, rule: Rule, check: Check) -> Seen:
+    if objection := _objection(line, session.turns, rule):
         return Seen(line, "contradicted", objection)
-    until = line.at + CLOCKS
-    since = [call for call in own if call.call.at > until]
-    shown_for = next((call for call in reversed(own) if call.call.at <= until), None)
-    if rule and line.shown_as == "ask":  # a call that was made is one that the user allowed
-        asked_for = [shown_for, *since] if shown_for else since
-        allowed = next((call for call in asked_for if call.has_succeeded), None)
-        return Seen(line, "contradicted", allowed.call) if allowed else Seen(line, "followed")
-    if rule:
+    shown_for, since = _around(line, [call for call in session.attempts if check.stops(call.call.tool, call.call.text)])
+    if line.shown_as != "ask":
         return Seen(line, "ignored", since[0].call) if since else Seen(line, "followed")
-    if line.event == "before" and shown_for and not shown_for.has_failed:
-        return Seen(line, "contradicted", shown_for.call)
+    # a call that was made is one that the user allowed
+    allowed = next((call for call in (*shown_for, *since) if call.has_succeeded), None)
+    return Seen(line, "contradicted", allowed.call) if allowed else Seen(line, "followed")
+
+
+def _outcome_of_hint(line: ShownLine, session: Session, words: list[str]) -> Seen:
+    own = [call for call in session.attempts if call.command and runs(call.command, words)]
+    shown_for, since = _around(line, own)
+    if line.event == "before" and shown_for and not shown_for[0].has_failed:
+        return Seen(line, "contradicted", shown_for[0].call)
     again = next((call for call in since if call.has_failed), None)
     return Seen(line, "ignored", again.call) if again else Seen(line, "followed")
+
+
+def _around(line: ShownLine, calls: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
+    """The call that the line was shown for, if it is stored, and those since."""
+    until = line.at + CLOCKS
+    return [call for call in calls if call.call.at <= until][-1:], [call for call in calls if call.call.at > until]
 
 
 def _objection(line: ShownLine, turns: Sequence[Turn], rule: Rule) -> Turn | None:
@@ -142,26 +146,6 @@ def _objection(line: ShownLine, turns: Sequence[Turn], rule: Rule) -> Turn | Non
     said = (turn.text[start:end] for start, end, _ in sentences_in(turn.text, ())) if turn else ()
     is_objection = any(is_claim(text) and relation(text, rule.text, cautious=True) in OBJECTIONS for text in said)
     return turn if is_objection else None
-
-
-def _sessions(lake: Lake, wanted: Mapping[str, list[ShownLine]]) -> Iterator[tuple[str, list[Turn]]]:
-    """The turns of the sessions that were shown a line, without the words of the assistant."""
-    near = {line.at.date() + timedelta(days=n) for own in wanted.values() for line in own for n in (-1, 0, 1)}
-    days = [day for day in lake.days("messages") if day in near]
-    if not days:
-        return
-    columns = ("session_id", "message_id", "day", "role", "said_at", "text", "tool_name", "is_error", "answer_to")
-    rows = lake.read("messages", days, columns).filter(
-        pl.col("session_id").is_in(list(wanted)) & (pl.col("role") != ASSISTANT)
-    )
-    for (session_id,), own in rows.sort("said_at").partition_by("session_id", as_dict=True).items():
-        yield (
-            str(session_id),
-            [
-                Turn(i, day, session, role, at, text[:MAX_TEXT], tool or "", bool(is_error), answer_to, None)
-                for session, i, day, role, at, text, tool, is_error, answer_to in own.iter_rows()
-            ],
-        )
 
 
 def repeated_failures(settings: Settings, lake: Lake, day: date) -> Counter[str]:
@@ -179,10 +163,7 @@ def repeated_failures(settings: Settings, lake: Lake, day: date) -> Counter[str]
         for message_id in {span["message_id"] for span in pattern.row["evidence"]} & failed.keys():
             session_id, at = failed[message_id]
             hint = first.get((session_id, pattern.row["pattern_id"]))
-            times["with" if hint and _is_before(hint, at) else "without"] += 1
+            # a hint after a failure may have been shown because of this one
+            is_before = hint and (hint.at + CLOCKS < at if hint.event == "after" else hint.at <= at)
+            times["with" if is_before else "without"] += 1
     return times
-
-
-def _is_before(line: ShownLine, failed: datetime) -> bool:
-    """Whether the line was shown before the call that failed then, and not because of it."""
-    return line.at + CLOCKS < failed if line.event == "after" else line.at <= failed

@@ -1,4 +1,4 @@
-"""Approved rules with their checks, and the mode of each.
+"""Approved rules with their checks, the mode of each, and the past tool calls that a check would have stopped.
 
 A rule that has a check is in one of four modes. In `hint`, the default, an agent that breaks it is told the rule. In
 `observe` the violation is only recorded, in `ask` the user is asked, and in `deny` the call is stopped.
@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+import polars as pl
+
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.friction.checks import Check, check_for
+from memory_pipeline.friction.attempts import TOOL
+from memory_pipeline.friction.checks import Check, arguments_of, check_for
 from memory_pipeline.friction.rules import handwritten_id
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.safe_write import write_atomically
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.sentences import clip
 
 Mode = Literal["hint", "observe", "ask", "deny"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -106,3 +111,61 @@ def _digest(text: str) -> str:
 
 def _modes_file(settings: Settings) -> Path:
     return settings.workspace / "connections" / "rules.json"
+
+
+MAX_SHARE = 0.1
+"""Maximum share of the past calls that a check may stop: one that stops more does not say what the rule says."""
+MIN_CALLS = 20
+"""Minimum past calls for that share to say anything."""
+MAX_SHOWN = 200
+"""Maximum characters of a call in the result."""
+
+
+@dataclass(frozen=True)
+class PastCall:
+    """A tool call of a session, as it is stored."""
+
+    day: date
+    session_id: str
+    project: str | None
+    tool: str
+    text: str
+    """Tool and arguments, `name(key=value, …)`."""
+
+
+@dataclass(frozen=True)
+class BackTest:
+    """The calls that a check would have stopped, oldest first, among all calls of its project."""
+
+    stopped: tuple[PastCall, ...]
+    calls: int
+
+    @property
+    def is_too_broad(self) -> bool:
+        """Whether the check stops so many calls that it cannot be meant."""
+        return self.calls >= MIN_CALLS and len(self.stopped) > MAX_SHARE * self.calls
+
+
+def past_calls(lake: Lake) -> Iterator[PastCall]:
+    """The tool calls of all sessions, oldest first."""
+    sessions = lake.read("sessions", columns=("session_id", "project"))
+    projects: dict[str, str | None] = dict(sessions.iter_rows())
+    columns = ("session_id", "role", "tool_name", "text", "said_at", "is_error", "voided")
+    is_call = (pl.col("tool_name") != "") & pl.col("text").str.starts_with(pl.col("tool_name") + "(")
+    is_left_out = pl.col("voided").fill_null(False) | pl.col("is_error").fill_null(False)
+    for day in lake.days("messages"):
+        rows = lake.read("messages", [day], columns).filter(pl.col("role") == TOOL, is_call, ~is_left_out)
+        for session_id, tool, text in rows.sort("said_at").select("session_id", "tool_name", "text").iter_rows():
+            yield PastCall(day, session_id, projects.get(session_id), tool, text)
+
+
+def back_test(check: Check, project: str | None, calls: list[PastCall]) -> BackTest:
+    """The result for a rule of a project, or of all projects if it names none."""
+    own = [call for call in calls if project is None or call.project in (project, None)]
+    return BackTest(tuple(call for call in own if check.stops(call.tool, call.text)), len(own))
+
+
+def describe(call: PastCall) -> str:
+    """The call on one line."""
+    arguments = arguments_of(call.tool, call.text)
+    return clip(" ".join(str(arguments.get("command") or arguments.get("path") or call.text).split()), MAX_SHOWN)

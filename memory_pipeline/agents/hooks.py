@@ -68,6 +68,11 @@ def hooked(settings: Settings) -> dict[str, Hooked]:
     return {entry.agent: entry for entry in found}
 
 
+def has_hooks(settings: Settings) -> bool:
+    """Whether an agent has the hook of tool calls. Raises `CannotConnectError`."""
+    return any(entry.actions for entry in hooked(settings).values())
+
+
 def hooks_file(agent: Agent) -> Path:
     """The file that lists or contains the hooks."""
     path = agent.home / agent.hooks

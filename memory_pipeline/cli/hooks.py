@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.actions.files import has_hooks, remove_files
+from memory_pipeline.actions.files import remove_files
 from memory_pipeline.agents import hooks as agent_hooks
 from memory_pipeline.agents.agents import bytes_of, installed
-from memory_pipeline.agents.hooks import hooked, hooks_file
+from memory_pipeline.agents.hooks import has_hooks, hooked, hooks_file
 from memory_pipeline.cli.connect import AgentName
 from memory_pipeline.cli.console import Yes, confirm, say, show_change, unless_unwritable
 from memory_pipeline.cli.workspace import settings_of_call

@@ -18,7 +18,7 @@ from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.operations.importing.lines import Importer, MemoryFile
 from memory_pipeline.operations.importing.sources import SOURCES, read_path, read_sources
 from memory_pipeline.proposals.events import REVIEW_SURFACE, ProposalLog
-from memory_pipeline.proposals.importing import Judged, judged, offer
+from memory_pipeline.proposals.remembering import Judged, judged, offer
 from memory_pipeline.proposals.remembering import remember as store
 from memory_pipeline.proposals.review import now_utc, reconcile
 from memory_pipeline.recall.briefing_cache import refresh_kept

@@ -22,15 +22,13 @@ from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.applying import left_to_the_user
-from memory_pipeline.proposals.cards import QUOTE_LENGTH, Card, cards_of
+from memory_pipeline.proposals.cards import QUOTE_LENGTH, Card, as_offered, cards_of
 from memory_pipeline.proposals.context import text_before
 from memory_pipeline.proposals.events import APPROVED, COMMAND_SURFACE, INVALID, REJECTED, OpenLog, ProposalLog
-from memory_pipeline.proposals.outcomes import describe
 from memory_pipeline.proposals.quoted_change import shown_lines, visible
 from memory_pipeline.proposals.review import (
     Reconciled,
     UnknownProposalError,
-    as_offered,
     decide,
     now_utc,
     on_display,
@@ -130,7 +128,7 @@ def _print_pending(workspace: Workspace, *, in_full: bool) -> None:
     settings, log = workspace.settings, ProposalLog(workspace.lake)
     rows = log.pending()
     if in_full:
-        shown: dict[str, str | None] = {row["proposal_id"]: None for row in on_display(workspace, log)}
+        shown = [row["proposal_id"] for row in on_display(workspace, log)]
         with OpenLog.open(workspace) as opened:
             opened.record_shown(shown, now_utc(), surface=COMMAND_SURFACE)
         for row, offered in zip(rows, as_offered(workspace, log, rows), strict=True):
@@ -148,7 +146,7 @@ def _print_done(settings: Settings, reconciled: Reconciled) -> None:
         say(f"{proposal_id} is in {settings.memory_file}.")
     for proposal_id in reconciled.applied:
         say(f"{proposal_id} is applied; `memory why {proposal_id}` shows it.")
-    for sentence in describe(reconciled):
+    for sentence in reconciled.news:
         say(sentence, "cyan")
 
 

@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.actions.backtest import BackTest, back_test, describe, past_calls
-from memory_pipeline.actions.rules import MODES, Rule, set_mode
+from memory_pipeline.actions.rules import MODES, BackTest, Rule, back_test, describe, past_calls, set_mode
 from memory_pipeline.cli.console import MISUSED, AsJson, Yes, confirm, fail, print_json, say
 from memory_pipeline.cli.workspace import active_settings
 from memory_pipeline.lake.store import Lake

@@ -29,11 +29,10 @@ from memory_pipeline.llm.config import NO_MODEL, NO_MODEL_FOR_FRICTION
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.observations.silence import silences
 from memory_pipeline.planning import Stages
-from memory_pipeline.proposals.applying import left_to_the_user
-from memory_pipeline.proposals.attention import judge_attention
+from memory_pipeline.proposals.applying import left_to_the_user, memory_loss
 from memory_pipeline.proposals.automatic import report
+from memory_pipeline.proposals.evaluation import judge_attention
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.recall.friction import summarize_patterns
 from memory_pipeline.recall.usage import UNUSED_DAYS, unused_lines
 from memory_pipeline.reflections.evaluation import is_waiting, why_waiting

@@ -12,7 +12,7 @@ from memory_pipeline.embeddings.health import days_by_words, set_aside_files, ve
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.config import NO_MODEL
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.proposals.applying import left_to_the_user
+from memory_pipeline.proposals.applying import left_to_the_user, memory_loss
 from memory_pipeline.proposals.events import (
     APPROVED,
     AUTO_SURFACE,
@@ -25,7 +25,6 @@ from memory_pipeline.proposals.events import (
     WITHDRAWN,
     ProposalLog,
 )
-from memory_pipeline.proposals.memory_copies import memory_loss
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import not_understood, now_utc
 from memory_pipeline.recall.friction import summarize_patterns

@@ -21,9 +21,8 @@ from memory_pipeline.defs.orchestration import (
 )
 from memory_pipeline.defs.partitions import lookback_dep
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.friction.active import Pattern, active_patterns, points_in, why_none
-from memory_pipeline.friction.evaluation import judge_evidence
-from memory_pipeline.friction.shown import shown_lines
+from memory_pipeline.friction.active import Pattern, active_patterns, judge_evidence, points_in, why_none
+from memory_pipeline.friction.observed import shown_lines
 from memory_pipeline.friction.stage import INPUTS, VERSION, FrictionStage
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.proposals.shown_to_agents import approved_rules, refresh_agents
@@ -51,8 +50,7 @@ def friction_assets(placement: Placement) -> dg.AssetsDefinition:
     @stage_asset(placement, "find_friction", LOOKS_BACK, [spec], retry_policy=MODEL_RETRY)
     def find_friction(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         opened = placement.open(context)
-        stage = FrictionStage.from_workspace(opened)
-        yield from run_stage(context, opened, stage, lambda _, day: describe(opened, day))
+        yield from run_stage(context, opened, FrictionStage(opened), lambda _, day: describe(opened, day))
         for problem in refresh_agents(opened.settings):
             context.log.warning(problem)
 

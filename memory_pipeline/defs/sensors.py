@@ -24,7 +24,7 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.llm.prompts import is_inside
 from memory_pipeline.planning import Stages
 from memory_pipeline.proposals.todoist.client import Todoist, TodoistBusyError, TodoistRefusedError
-from memory_pipeline.proposals.todoist.planning import plan
+from memory_pipeline.proposals.todoist.review import due as due_at_todoist
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources, roots
@@ -183,7 +183,7 @@ def sensors(placement: Placement) -> list[dg.SensorDefinition]:
             return dg.SkipReason(f"Todoist asked to wait until {context.cursor}.")
         try:
             todoist = Todoist(opened.settings.todoist.api_token, patience=0, seconds=TODOIST_SECONDS)
-            due = plan(opened, todoist.review_tasks()).due
+            due = due_at_todoist(opened, todoist)
         except TodoistBusyError as busy:
             context.update_cursor((now + timedelta(seconds=busy.wait)).isoformat(timespec="seconds"))
             return dg.SkipReason(str(busy))

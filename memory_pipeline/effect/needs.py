@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal, get_args
 
-from memory_pipeline.friction.attempts import Session
+from memory_pipeline.friction.attempts import Session, sessions_in
 from memory_pipeline.friction.corrections import MIN_WORDS
 from memory_pipeline.friction.failures import failures_in
 from memory_pipeline.friction.messages import bare, messages_in
-from memory_pipeline.friction.stage import FrictionStage, by_session
+from memory_pipeline.friction.stage import by_session
 from memory_pipeline.text.kinds import NORMATIVE, is_momentary_step, is_question, kind_of_user
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.workspace.workspace import Workspace
@@ -45,11 +45,10 @@ class Need:
 def sessions_on(workspace: Workspace, days: Sequence[date]) -> Iterator[tuple[Session, list[Need]]]:
     """The sessions of these days with their needs in order, a week at a time. A session that goes on in the next week
     is yielded again, with the needs of that week."""
-    stage = FrictionStage(workspace)
     for first in range(0, len(days), MAX_DAYS):
         chosen = days[first : first + MAX_DAYS]
         observed = by_session(workspace.lake.read("observations", chosen))
-        for session in stage.sessions(list(chosen)):
+        for session in sessions_in(workspace.lake, chosen):
             session_id, project = session.session_id, session.project
             own = observed.get(session_id, [])
             kinds = {row["observation_id"]: row["kind"] for row in own}

@@ -11,8 +11,7 @@ from pydantic import BeforeValidator, ValidationError
 
 from memory_pipeline.effect.history import KnownLine
 from memory_pipeline.effect.needs import Need
-from memory_pipeline.friction.answers import Question
-from memory_pipeline.friction.asking import Asking
+from memory_pipeline.friction.asking import Asking, Question
 from memory_pipeline.llm.answers.cleaning import cleaned, without_thinking
 from memory_pipeline.llm.answers.structured import Form, Number, json_values, only_valid
 from memory_pipeline.llm.config import SMALL_CONTEXT, reflector_model

@@ -16,7 +16,7 @@ from memory_pipeline.effect.history import STATES, MemoryHistory
 from memory_pipeline.effect.needs import KINDS
 from memory_pipeline.effect.pairs import PairJudge
 from memory_pipeline.errors import MemoryPipelineError
-from memory_pipeline.friction.shown import shown_lines
+from memory_pipeline.friction.observed import shown_lines
 from memory_pipeline.lake.rows import EventRow, typed_rows
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.shown_to_agents import approved_rules

@@ -1,8 +1,9 @@
-"""Active and ended patterns, read from the rows of `friction_clusters`, and the reasons why there are none."""
+"""Active and ended patterns, read from the rows of `friction_clusters`, the reasons why there are none, and the check
+of their evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -11,6 +12,7 @@ import polars as pl
 from memory_pipeline.days import lookback
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.verdict import Verdict
 from memory_pipeline.workspace.workspace import Workspace
 
 KINDS = {
@@ -57,9 +59,11 @@ class Pattern:
         counted = {week["week"]: week["occurrences"] for week in self.row["by_week"] or ()}
         if not counted:
             return []
-        end = max(*counted, _monday(self.ended_on or until))
+        last = self.ended_on or until
+        end = max(*counted, last - timedelta(days=last.weekday()))
         first = max(min(counted), end - timedelta(weeks=MAX_WEEKS - 1))
-        return [(week, counted.get(week, 0)) for week in _weeks(first, end)]
+        weeks = (first + timedelta(weeks=n) for n in range((end - first).days // 7 + 1))
+        return [(week, counted.get(week, 0)) for week in weeks]
 
 
 def last_day_looked_at(lake: Lake) -> date | None:
@@ -70,20 +74,15 @@ def last_day_looked_at(lake: Lake) -> date | None:
 def active_patterns(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
     """The patterns that had not ended on this day, most severe first."""
     rows = typed_rows(lake.read("friction_clusters", lookback(day, lookback_days)), FrictionRow)
-    return [pattern for pattern in _newest(rows, day, lookback_days) if pattern.ended_on is None]
+    return [pattern for pattern in patterns_on(day, rows, lookback_days) if pattern.ended_on is None]
 
 
 def ended(lake: Lake, day: date, lookback_days: int) -> list[Pattern]:
     """The patterns that had ended by this day, latest end first."""
     days = [one for one in lake.days("friction_clusters") if one <= day]
     rows = typed_rows(lake.read("friction_clusters", days), FrictionRow)
-    over = [(p.ended_on, p) for p in _newest(rows, day, lookback_days) if p.ended_on is not None]
+    over = [(p.ended_on, p) for p in patterns_on(day, rows, lookback_days) if p.ended_on is not None]
     return [pattern for _, pattern in sorted(over, key=lambda each: each[0], reverse=True)]
-
-
-def the_pattern(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> Pattern:
-    """The pattern of these rows, in its state on the day."""
-    return _newest(rows, day, lookback_days)[0]
 
 
 def why_none(workspace: Workspace, day: date | None = None) -> str:
@@ -115,7 +114,8 @@ def points_in(lake: Lake, days: Sequence[date]) -> int:
     return lake.read("observations", days, ["day"]).height + said.height
 
 
-def _newest(rows: Iterable[FrictionRow], day: date, lookback_days: int) -> list[Pattern]:
+def patterns_on(day: date, rows: Iterable[FrictionRow], lookback_days: int) -> list[Pattern]:
+    """The patterns of these rows in their state on the day, most severe first."""
     newest: dict[str, FrictionRow] = {}
     for row in rows:
         if (old := newest.get(row["pattern_id"])) is None or old["day"] < row["day"]:
@@ -131,9 +131,27 @@ def _end_without_row(row: FrictionRow, day: date, lookback_days: int) -> date | 
     return over if over <= day else None
 
 
-def _monday(day: date) -> date:
-    return day - timedelta(days=day.weekday())
+def judge_evidence(workspace: Workspace, day: date) -> Verdict:
+    """Every evidence span of a pattern of the day lies in a stored message.
+
+    Fails when a message in which a pattern occurred is gone or shorter: rows were changed after they were written.
+    """
+    lake, days = workspace.lake, lookback(day, workspace.settings.lookback_days)
+    lengths: dict[str, int | None] = {}
+    for each in days:
+        messages = lake.read("messages", [each], ["message_id", "text"])
+        whole = not lake.is_retired("messages", each)  # otherwise their texts are no longer stored
+        lengths |= {i: len(text) if whole else None for i, text in messages.iter_rows()}
+    rows = [row for row in typed_rows(lake.read("friction_clusters", [day]), FrictionRow) if row["ended_on"] is None]
+    offenders = [f"{row['pattern_id']}: {why}" for row in rows if (why := _missing(row, lengths))]
+    return Verdict(not offenders, {"checked": len(rows)}, offenders, f"{len(rows)} patterns and their occurrences")
 
 
-def _weeks(first: date, last: date) -> list[date]:
-    return [first + timedelta(weeks=n) for n in range((last - first).days // 7 + 1)]
+def _missing(row: FrictionRow, lengths: Mapping[str, int | None]) -> str | None:
+    for span in row["evidence"] or ():
+        if span["message_id"] not in lengths:
+            return f"message {span['message_id']} does not exist"
+        length = lengths[span["message_id"]]
+        if length is not None and not 0 <= span["start"] <= span["end"] <= length:
+            return f"span {span['start']}-{span['end']} is outside of message {span['message_id']}"
+    return None

@@ -1,4 +1,4 @@
-"""Tool calls of agents with their results.
+"""The messages of sessions, and tool calls of agents with their results.
 
 The calls and results of a session are rows of `messages`. They share no id, so a result is assigned to the oldest open
 call of its tool.
@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import orjson
+import polars as pl
 
 from memory_pipeline.agents.kit.tool_calls import commands_in
 from memory_pipeline.friction.errors import hidden_error, verdict_of_failure
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.text.regex import deferred
 
 REFUSED_CALL = "refused call"
 TOOL, USER, ASSISTANT = "tool", "user", "assistant"
+MAX_TOOL_TEXT = 6_000
+"""Maximum characters of a tool's message that are read."""
+_COLUMNS = (
+    *("session_id", "message_id", "day", "role", "said_at", "text", "tool_name", "is_error", "answer_to", "answered"),
+    *("quoted", "source_line", "voided"),
+)
 
 
 class Turn(NamedTuple):
@@ -68,6 +78,39 @@ class Session:
     @cached_property
     def attempts(self) -> list[Attempt]:
         return attempts(self.turns)
+
+
+def sessions_in(lake: Lake, days: Sequence[date], wanted: Collection[str] | None = None) -> Iterator[Session]:
+    """Each session of these days, or each of the ``wanted`` ones, without the words of the assistant."""
+    read = lake.read("sessions", days, ("session_id", "cwd", "project"))
+    places = {i: place for i, *place in read.group_by("session_id").agg(pl.all().drop_nulls().first()).iter_rows()}
+    rows = pl.concat([_messages(lake, day, wanted) for day in days])
+    rows = rows.sort("session_id", "said_at", "source_line", "message_id", nulls_last=True)
+    for session_id, own in groupby(rows.select(*Turn._fields, "quoted").iter_rows(), key=itemgetter(2)):
+        turns, quoted = list[Turn](), dict[str, list[tuple[int, int]]]()
+        for *message, spans in own:
+            turns.append(Turn(*message))
+            if spans:
+                quoted[turns[-1].message_id] = [(span["start"], span["end"]) for span in spans]
+        cwd, project = places.get(session_id, (None, None))
+        yield Session(turns, cwd, project, quoted)
+
+
+def _messages(lake: Lake, day: date, wanted: Collection[str] | None) -> pl.DataFrame:
+    """The messages of the day with the columns of `Turn`; the text of a tool is truncated."""
+    role, text = pl.col("role"), pl.col("text")
+    is_wanted = pl.lit(True) if wanted is None else pl.col("session_id").is_in(list(wanted))
+    cut = pl.when(role == TOOL).then(text.str.slice(0, MAX_TOOL_TEXT)).otherwise(text)
+    return (
+        lake.read("messages", [day], _COLUMNS)
+        .filter(is_wanted, ~pl.col("voided").fill_null(False))
+        .with_columns(
+            pl.when(role == ASSISTANT).then(pl.lit("")).otherwise(cut).alias("text"),
+            pl.col("said_at").alias("at"),
+            pl.col("tool_name").fill_null("").alias("tool"),
+            pl.col("is_error").fill_null(False),
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from datetime import date
 import polars as pl
 
 from memory_pipeline.days import lookback
-from memory_pipeline.friction.answers import GROUPS
-from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS, MAX_TOKENS
+from memory_pipeline.friction.asking import GROUPS
+from memory_pipeline.friction.corrections import MAX_REMARKS, MAX_RULES, MAX_TOKENS
 from memory_pipeline.friction.messages import MAX_MESSAGE
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.llm.config import SMALL_CONTEXT, reflector_model
@@ -47,7 +47,7 @@ def estimate_friction(
             found[day] = Estimate()
             continue
         remarks = min(MAX_REMARKS, sum(said.values()) // OF_REMARK)
-        lines = min(MAX_LINES, len(friction.rules.before(day)))
+        lines = min(MAX_RULES, len(friction.rules.before(day)))
         asked = system + remarks * (OF_REMARK + AROUND_REMARK) + lines * OF_LINE
         expected, most = cost_of(config, asked, ANSWERED), cost_of(config, asked, MAX_TOKENS)
         found[day] = Estimate(0, 1, 0, asked, ANSWERED, expected, most)

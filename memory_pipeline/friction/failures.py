@@ -12,21 +12,23 @@ from memory_pipeline.friction.attempts import (
     USER,
     Attempt,
     Session,
-    Turn,
     canonical_name,
     head_of,
     only_reads,
 )
-from memory_pipeline.friction.drift import drifting, sets_up
-from memory_pipeline.friction.errors import error_in, errors_in
-from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before, user_after
+from memory_pipeline.friction.errors import drifting, error_in, errors_in, sets_up
 from memory_pipeline.friction.patterns import (
     AGENTS_FILE,
     CONFIGURATION_DRIFT,
     MIN_SESSIONS,
     RECURRING_FAILURE,
     TOOL_MISUSE,
+    FrictionEvent,
     Pattern,
+    cost,
+    event_at,
+    request_before,
+    user_after,
 )
 from memory_pipeline.scope import only
 from memory_pipeline.text.regex import deferred
@@ -91,11 +93,12 @@ def failures_in(session: Session) -> Iterator[Failure]:
 def _failure(session: Session, attempt: Attempt, error: str, later: Sequence[Attempt]) -> Failure:
     turns, result = session.turns, attempt.result
     place = attempt.path if _MISSING_FILE.search(error) else None
-    tries = _in_same_turn(turns, attempt, later)[:MAX_FIXES]
-    again = next((i for i, a in enumerate(tries) if _is_same(attempt, a) and a.has_succeeded), None)
+    end = user_after(turns, attempt.ended)
+    tries = [other for other in later if other.position <= end][:MAX_FIXES]
+    again = next((i for i, other in enumerate(tries) if _is_same(attempt, other) and other.has_succeeded), None)
     own = _without_numbers(attempt.call.text)  # if the same call succeeded later, nothing replaced it
     was_mended = any(_without_numbers(a.call.text) == own and a.has_succeeded for a in tries)
-    until = tries[again].ended if again is not None else min(user_after(turns, attempt.ended), attempt.ended + 4)
+    until = tries[again].ended if again is not None else min(end, attempt.ended + 4)
     start = max(result.text.find(error), 0) if error else 0
     spans = [(result.message_id, start, start + len(error or result.text[:200]))]
     beside = turns[max(0, attempt.ended - 1) : attempt.ended + 3]  # the order depends on the harness
@@ -121,11 +124,6 @@ def _error(text: str) -> str:
         lines = (line for line in errors_in(text) if len(line) <= MAX_ERROR)
         return next((line for line in lines if drifting(line) is not None), error)
     return error
-
-
-def _in_same_turn(turns: Sequence[Turn], attempt: Attempt, later: Sequence[Attempt]) -> list[Attempt]:
-    end = user_after(turns, attempt.ended)
-    return [a for a in later if a.position <= end]
 
 
 def _is_same(one: Attempt, other: Attempt) -> bool:
@@ -188,43 +186,42 @@ def _pattern(key: tuple[str, ...], members: Sequence[Failure]) -> Pattern | None
     events = tuple(m.event for m in members)
     newest, head = members[-1], Counter(m.head for m in members).most_common(1)[0][0]
     instead = _most_common(members, lambda m: m.instead)
-    cure = _most_common(members, lambda m: m.cure)
-    error = clip(newest.error, 160)
     name = only(sorted({m.event.project for m in members if m.event.project}))
     where = f" in {name}" if name else ""
     if key[0] == "refused":
-        times = len({m.event.session_id for m in members})
-        if head in _EDITORS or not head.strip() or head == "a tool" or (times < MIN_REFUSALS and not instead):
-            return None
-        use = f"; use `{instead}`" if instead else ""
-        said = clip(next((m.words for m in reversed(members) if len(m.words.split()) > 2), ""), 160)
-        return Pattern(
-            TOOL_MISUSE,
-            f"You refused `{head}` in {times} sessions" + (f": “{clip(said, 80)}”" if said else ""),
-            AGENTS_FILE,
-            events,
-            adds=f"Do not call `{head}` without being asked to{where}{use}." + (f" “{said}”" if said else ""),
-        )
+        return _refusal(members, head, instead, where)
+    cure, error = _most_common(members, lambda m: m.cure), clip(newest.error, 160)
     if key[0] == "drift":
         return _drift(key[2], events, head, error, instead, cure, where)
     if (_NATURAL.search(newest.error) and not _cures(cure)) or (_PROTOCOL.search(newest.error) and not instead):
         return None
     if key[0] == "option" or instead:
-        use = f"use `{instead}`" if instead else f"see `{head.split()[0]} --help` first"
-        return Pattern(
-            TOOL_MISUSE,
-            f"`{head}` fails with “{clip(newest.error, 80)}”"
-            + (f", and `{instead}` is used instead" if instead else ""),
-            AGENTS_FILE,
-            events,
-            adds=f"`{head}` fails here with “{error}”; {use}.",
-        )
+        return _misuse(events, head, newest.error, instead)
     if sets_up(cure):
         return _drift("", events, head, error, instead, cure, where)
     shown = _WHERE.sub("", newest.error)
     then = f"run `{clip(cure, 120)}` first" if cure else _ZSH if "no matches found" in newest.error else ""
     line = f"`{head}` fails with “{clip(shown, 140)}”" + (f": {then}." if then else "; check what it requires first.")
     return Pattern(RECURRING_FAILURE, f"`{head}` fails with “{clip(shown, 90)}”", AGENTS_FILE, events, adds=line)
+
+
+def _refusal(members: Sequence[Failure], head: str, instead: str | None, where: str) -> Pattern | None:
+    events = tuple(m.event for m in members)
+    times = len({event.session_id for event in events})
+    if head in _EDITORS or not head.strip() or head == "a tool" or (times < MIN_REFUSALS and not instead):
+        return None
+    use = f"; use `{instead}`" if instead else ""
+    said = clip(next((m.words for m in reversed(members) if len(m.words.split()) > 2), ""), 160)
+    title = f"You refused `{head}` in {times} sessions" + (f": “{clip(said, 80)}”" if said else "")
+    line = f"Do not call `{head}` without being asked to{where}{use}." + (f" “{said}”" if said else "")
+    return Pattern(TOOL_MISUSE, title, AGENTS_FILE, events, adds=line)
+
+
+def _misuse(events: tuple[FrictionEvent, ...], head: str, error: str, instead: str | None) -> Pattern:
+    use = f"use `{instead}`" if instead else f"see `{head.split()[0]} --help` first"
+    title = f"`{head}` fails with “{clip(error, 80)}”" + (f", and `{instead}` is used instead" if instead else "")
+    line = f"`{head}` fails here with “{clip(error, 160)}”; {use}."
+    return Pattern(TOOL_MISUSE, title, AGENTS_FILE, events, adds=line)
 
 
 def _cures(cure: str | None) -> bool:

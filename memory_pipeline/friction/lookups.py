@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from memory_pipeline.friction.attempts import EDITING, USER, Attempt, Session, canonical_name
-from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before
-from memory_pipeline.friction.patterns import MISSING_SKILL, Pattern
+from memory_pipeline.friction.patterns import MISSING_SKILL, FrictionEvent, Pattern, cost, event_at, request_before
 from memory_pipeline.text.sentences import clip
 from memory_pipeline.text.similarity import overlap
 from memory_pipeline.text.terms import terms
@@ -77,6 +76,12 @@ def lookups_in(session: Session) -> Iterator[Lookup]:
             event = event_at(session, call, words, spans, cost(turns, attempt.position, attempt.ended))
             named = frozenset(terms(words)) if not key else frozenset[str]()
             yield Lookup(event, kind, key, named, request.message_id, clip(request.text, 200))
+    yield from _instructions_in(session)
+
+
+def _instructions_in(session: Session) -> Iterator[Lookup]:
+    """The messages in which the user explains something in several steps."""
+    turns = session.turns
     for position, turn in enumerate(turns):
         if turn.role == USER and MIN_INSTRUCTIONS <= len(turn.text) <= MAX_INSTRUCTIONS and _explains(turn.text):
             lost, minutes = cost(turns, request_before(turns, position), position)
@@ -89,13 +94,7 @@ def _lookups_of_call(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
     call, command = attempt.call, attempt.command
     text = command if command is not None else call.text
     if command is not None:
-        for found in _HELP.finditer(command):
-            program = (found["man"] or found["program"]).rsplit("/", 1)[-1]
-            yield "help", program.split()[0], found[0].strip(" ;&|")
-        for shown in _SHOWN.finditer(command):
-            place = "/".join(shown["path"].split("/")[-2:])
-            if not _ALWAYS_READ.match(place.rsplit("/", 1)[-1]):
-                yield "page", place, place
+        yield from _lookups_of_command(command)
         if not re.search(r"\b(?:curl|wget|lynx|xh|http)\b", command):
             return
     if _SEARCH.search(call.tool) and (query := _QUERY.search(text)):
@@ -108,6 +107,17 @@ def _lookups_of_call(attempt: Attempt) -> Iterator[tuple[str, str, str]]:
             host, path = _parts(url)
             if not _LOCAL.match(host):
                 yield "page", f"{host}{path.rstrip('/')}".lower(), url
+
+
+def _lookups_of_command(command: str) -> Iterator[tuple[str, str, str]]:
+    """The requests for help, and the documents that the command shows."""
+    for found in _HELP.finditer(command):
+        program = (found["man"] or found["program"]).rsplit("/", 1)[-1]
+        yield "help", program.split()[0], found[0].strip(" ;&|")
+    for shown in _SHOWN.finditer(command):
+        place = "/".join(shown["path"].split("/")[-2:])
+        if not _ALWAYS_READ.match(place.rsplit("/", 1)[-1]):
+            yield "page", place, place
 
 
 def _explains(text: str) -> bool:

@@ -14,7 +14,7 @@ from memory_pipeline.friction.attempts import (
     canonical_name,
     only_reads,
 )
-from memory_pipeline.friction.events import FrictionEvent, cost, event_at, request_before
+from memory_pipeline.friction.patterns import FrictionEvent, cost, event_at, request_before
 from memory_pipeline.lake.rows import ObservationRow, distinct
 from memory_pipeline.scope import may_end
 from memory_pipeline.text.kinds import MIN_SAID, PROSE, RULES, is_question, kind_of_user

@@ -1,22 +1,52 @@
-"""Violations of approved rules that the hooks of tool calls recorded, as events of friction.
+"""The record of the hooks of tool calls, and the violations of approved rules in it as events of friction.
 
-A violation counts once its call is found in the transcript, which also gives its day. A user's remark that repeats the
-rule after such a call is about the same violation.
+A violation counts once its call is found in the transcript, which also gives its day. A remark of the user that repeats
+the rule after such a call is about the same violation.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import timedelta
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from memory_pipeline.friction.attempts import Session
 from memory_pipeline.friction.checks import Check, check_for
-from memory_pipeline.friction.events import FrictionEvent, event_at
-from memory_pipeline.friction.patterns import MIN_SESSIONS
+from memory_pipeline.friction.patterns import MIN_SESSIONS, FrictionEvent, event_at
 from memory_pipeline.friction.rules import Rule
-from memory_pipeline.friction.shown import ShownLine
+from memory_pipeline.settings import Settings
+
+SHOWN = "shown.jsonl"
+
+
+@dataclass(frozen=True)
+class ShownLine:
+    """A line that a session was shown, or a call that a rule stopped or would have stopped."""
+
+    at: datetime
+    session_id: str
+    line_id: str
+    """The id of the rule or of the pattern."""
+    shown_as: str
+    """`hint`, or the mode of the rule: `observe`, `ask` or `deny`."""
+    event: str
+    """`before` the call, or `after` it."""
+
+
+def shown_lines(settings: Settings) -> Iterator[ShownLine]:
+    """The record of the hooks, oldest first. Unreadable entries are skipped."""
+    for name in (f"{SHOWN}.1", SHOWN):
+        with suppress(OSError):
+            for line in (settings.actions_dir / name).read_bytes().splitlines():
+                with suppress(ValueError, TypeError, KeyError):
+                    entry = json.loads(line)
+                    at = datetime.fromisoformat(entry["at"])
+                    named = (entry["session"], entry["id"], entry["as"], entry.get("event", "before"))
+                    yield ShownLine(at, *map(str, named))
+
 
 CLOCKS = timedelta(seconds=2)
 """How far the record of a hook, in whole seconds, may be from the time of its call in the transcript."""

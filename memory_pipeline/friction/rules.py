@@ -18,7 +18,7 @@ from typing import NamedTuple
 import polars as pl
 
 from memory_pipeline.friction.attempts import Session
-from memory_pipeline.friction.events import FrictionEvent
+from memory_pipeline.friction.patterns import FrictionEvent
 from memory_pipeline.lake.rows import WatchedRuleRow, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
@@ -170,7 +170,7 @@ def memory_lines(text: str, promoted: Mapping[str, date]) -> Iterator[MemoryLine
         dated, named = _DATED.match(line), _ID.search(text, start, end)
         bare = without_note(line[dated.end() if dated else 0 :])
         since = promoted.get(named[1] if named else _plain(bare))
-        day = date.fromisoformat(dated["day"]) if dated and _is_date(dated["day"]) else None
+        day = _date(dated["day"]) if dated else None
         project = noted(_COMMENT.sub("", text[start:end]).rstrip())  # the note is behind the last sentence
         whole = one_line(_COMMENT.sub(" ", _BULLET.sub("", text[text.rfind("\n", 0, start) + 1 : end])))
         line_id = handwritten_id(without_note(_DATED.sub("", whole, count=1)), project)
@@ -213,29 +213,21 @@ def _rules_in_files(
             yield from (Rule(f"{path}", line, day) for line in rules_in(text))
 
 
-def _is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:  # 2026-02-31
-        return False
-    return True
-
-
-def _rule_files_of_folder(place: Path) -> set[Path]:
-    found = set[Path]()
-    for parent in (place, *place.parents) if place.is_absolute() else ():
-        found |= {parent / name for name in FILES if (parent / name).is_file()}
-        if (parent / ".git").exists() or parent == Path.home():
-            break
-    return found
+def _date(text: str) -> date | None:
+    with suppress(ValueError):  # 2026-02-31
+        return date.fromisoformat(text)
+    return None
 
 
 def _files(folders: Iterable[str]) -> set[Path]:
     """The rule files of these folders and of the folders above them, up to their repository."""
     found = set[Path]()
-    for folder in folders:
+    for place in map(Path, folders):
         with suppress(OSError, ValueError):  # the folder of a session may be any text
-            found |= _rule_files_of_folder(Path(folder))
+            for parent in (place, *place.parents) if place.is_absolute() else ():
+                found |= {parent / name for name in FILES if (parent / name).is_file()}
+                if (parent / ".git").exists() or parent == Path.home():
+                    break
     return found
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cached_property
-from itertools import count, groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Self
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from memory_pipeline.days import day_of, lookback
 from memory_pipeline.friction.active import points_in
-from memory_pipeline.friction.attempts import TOOL, USER, Session, Turn
+from memory_pipeline.friction.attempts import USER, sessions_in
 from memory_pipeline.friction.patterns import MISSING_SKILL, REPEATED_CORRECTION, RULE_VIOLATED, TOOL_MISUSE, Pattern
 from memory_pipeline.friction.rules import Rule, RuleBook, given_in
 from memory_pipeline.lake.rows import FrictionRow, ObservationRow, distinct, typed_rows
@@ -25,36 +23,17 @@ from memory_pipeline.stages import Built
 from memory_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    import duckdb
-
     from memory_pipeline.friction.asking import Asking
-    from memory_pipeline.friction.events import FrictionEvent
     from memory_pipeline.friction.failures import Failure
     from memory_pipeline.friction.lookups import Lookup
-    from memory_pipeline.friction.observed import Violation
-    from memory_pipeline.friction.shown import ShownLine
+    from memory_pipeline.friction.observed import ShownLine, Violation
+    from memory_pipeline.friction.patterns import FrictionEvent
 
-Connect = Callable[[], "AbstractContextManager[duckdb.DuckDBPyConnection]"]
-"""A function that opens the query engine."""
 VERSION = "21"
 MAX_PER_DAY = 10
 REMEMBERED_DAYS = 30
 """Number of days before the lookback whose rows are searched for a continued or ended pattern."""
 INPUTS = ("sessions", "messages", "observations")
-MAX_TOOL_TEXT = 6_000
-"""Maximum characters of a tool's message that are read."""
-_MESSAGES = f"""
-    SELECT m.session_id, m.message_id, m.day, m.role, m.said_at,
-           CASE WHEN m.role = 'assistant' THEN '' WHEN m.role = '{TOOL}' THEN left(m.text, {MAX_TOOL_TEXT})
-                ELSE m.text END,
-           coalesce(m.tool_name, ''), coalesce(m.is_error, false), m.answer_to, m.answered, m.quoted,
-           place.cwd, place.project
-    FROM messages m
-    LEFT JOIN (SELECT session_id, any_value(cwd) AS cwd, any_value(project) AS project FROM sessions
-               WHERE day BETWEEN ? AND ? GROUP BY session_id) AS place USING (session_id)
-    WHERE m.day BETWEEN ? AND ? AND NOT coalesce(m.voided, false)
-    ORDER BY m.session_id, m.said_at, m.source_line, m.message_id
-"""
 
 
 @dataclass
@@ -74,15 +53,9 @@ class FrictionStage:
 
     tables = ("friction_clusters",)
 
-    def __init__(self, workspace: Workspace, connect: Connect | None = None) -> None:
-        """``connect`` opens the query engine; inside Dagster, the `duckdb` resource does."""
+    def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.settings, self.lake = workspace.settings, workspace.lake
-        self.connect = connect or _connect
-
-    @classmethod
-    def from_workspace(cls, workspace: Workspace, connect: Connect | None = None) -> Self:
-        return cls(workspace, connect)
 
     @cached_property
     def _asking(self) -> Asking:
@@ -97,7 +70,7 @@ class FrictionStage:
     @cached_property
     def _recorded(self) -> list[ShownLine]:
         """The lines of MEMORY.md that hooks showed or held, oldest first."""
-        from memory_pipeline.friction.shown import shown_lines
+        from memory_pipeline.friction.observed import shown_lines
 
         known = {rule.line_id for rule in self.rules.present.values()}
         return [line for line in shown_lines(self.settings) if line.line_id in known]
@@ -117,7 +90,7 @@ class FrictionStage:
         """The rows of the day; if retention deleted its patterns, only the rows that were kept."""
         if self.lake.is_retired("friction_clusters", day):
             return Built({"friction_clusters": self.lake.read("friction_clusters", [day])})
-        days = lookback(day, self.settings.lookback_days)
+        days = self.days_read(day)
         self._asking.refused.clear()
         self.rules.remember()
         points = points_in(self.lake, days)
@@ -145,7 +118,7 @@ class FrictionStage:
         of_line: dict[str | None, list[Rule]] = {}
         for rule in self.rules.present.values():
             of_line.setdefault(rule.line_id, []).append(rule)
-        for session in self.sessions(days):
+        for session in sessions_in(self.lake, days):
             found.remarks += messages_in(session, observed.get(session.session_id, []))
             found.failures += failures_in(session)
             found.lookups += lookups_in(session)
@@ -162,7 +135,7 @@ class FrictionStage:
     def _patterns(self, day: date, days: list[date]) -> tuple[list[Pattern], dict[str, Any]]:
         """All patterns of these days."""
         from memory_pipeline.friction import corrections, failures, lookups
-        from memory_pipeline.friction.grouping import by_model
+        from memory_pipeline.friction.corrections import by_model
 
         given = self.read_input(day, days)
         grouped = by_model(self._asking, given.remarks, given.rules, day)
@@ -212,27 +185,6 @@ class FrictionStage:
         counts = {"patterns": len(rows), "new": sum(isinstance(m, str) for _, m in made)}
         return Built({"friction_clusters": frame}, notes={**notes, **counts, "ended": len(ended)})
 
-    def sessions(self, days: list[date]) -> Iterator[Session]:
-        """Each session of these days."""
-        from memory_pipeline.lake.queries import mended  # imported here: planning loads this module but queries nothing
-
-        rows = mended(self.lake, lambda: self._messages(days))
-        for session_id, own in groupby(rows, key=itemgetter(0)):
-            turns, quoted, cwd, project = list[Turn](), dict[str, list[tuple[int, int]]](), None, None
-            for row in own:
-                _, message_id, day, role, said_at, text, tool, is_error, answer_to, answered, spans, cwd, project = row
-                turns.append(
-                    Turn(message_id, day, session_id, role, said_at, text, tool, is_error, answer_to, answered)
-                )
-                if spans:
-                    quoted[message_id] = [(span["start"], span["end"]) for span in spans]
-            yield Session(turns, cwd, project, quoted)
-
-    def _messages(self, days: list[date]) -> list[Any]:
-        with self.connect() as connection:
-            self.lake.attach_views(connection, ("messages", "sessions"), days)
-            return connection.execute(_MESSAGES, 2 * [days[0], days[-1]]).fetchall()
-
 
 def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow]) -> list[FrictionRow | str]:
     """For each pattern, the newest row that it continues, else a new id of the day.
@@ -261,10 +213,8 @@ def numbered(day: date, patterns: Sequence[Pattern], known: Sequence[FrictionRow
 
 def _has_title_of(row: FrictionRow, pattern: Pattern) -> bool:
     """Whether a row and a pattern without common evidence are the same, judged by their titles."""
-    return row["kind"] == pattern.kind and (row["template"] or row["title"], row["projects"] or []) == (
-        pattern.title,
-        sorted({m.project for m in pattern.members if m.project}),
-    )
+    own = pattern.kind, pattern.title, distinct(member.project for member in pattern.members)
+    return (row["kind"], row["template"] or row["title"], row["projects"] or []) == own
 
 
 def each_once(patterns: Sequence[Pattern]) -> list[Pattern]:
@@ -340,9 +290,3 @@ def _weeks(pattern: Pattern, before: FrictionRow | None) -> list[tuple[date, int
     now = dict(pattern.by_week)
     older = {w["week"]: w["occurrences"] for w in (before and before["by_week"]) or []}
     return sorted({week: max(older.get(week, 0), now.get(week, 0)) for week in {*older, *now}}.items())
-
-
-def _connect() -> duckdb.DuckDBPyConnection:
-    import duckdb  # imported here: planning loads this module for commands that query nothing
-
-    return duckdb.connect()

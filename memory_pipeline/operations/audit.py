@@ -22,7 +22,7 @@ from memory_pipeline.markdown.safe_write import encode
 from memory_pipeline.operations.audit_sources import USER, Source, Transcripts
 from memory_pipeline.operations.memory_text import HiddenSecret, UnreadableMemoryError, read_text, without_secrets
 from memory_pipeline.proposals.memory_file import lines_of
-from memory_pipeline.proposals.score import HYPOTHETICAL, QUESTION, why_left_out
+from memory_pipeline.proposals.offering import HYPOTHETICAL, QUESTION, why_left_out
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.recall.origin import NoSuchLineError, origin
 from memory_pipeline.redaction import Redactor

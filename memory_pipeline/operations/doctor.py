@@ -33,7 +33,7 @@ from memory_pipeline.llm.found import PROVIDERS
 from memory_pipeline.locks import FileLock, LocksUnsupportedError
 from memory_pipeline.markdown.safe_write import TEMPORARY_FILE_SECONDS, find_temporary_files, remove_temporary_files
 from memory_pipeline.operations.forgetting.forget import unfinished
-from memory_pipeline.proposals.memory_copies import memory_loss
+from memory_pipeline.proposals.applying import memory_loss
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import default_roots, find_sources, roots
 from memory_pipeline.sessions.expiring import expiring

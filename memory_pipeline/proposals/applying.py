@@ -2,22 +2,26 @@
 
 Lines are added and struck through: nothing that a user wrote is lost, and `backups/` has the previous file. Each
 proposal is written once, so a line that a user removed does not return, and a change that they undid is not repeated.
+
+Each reconciliation keeps a copy of MEMORY.md, from which the file is restored if it is gone. A file with any content is
+left to the user, whatever lines are missing.
 """
 
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import Path
 
 from memory_pipeline.days import day_of
 from memory_pipeline.lake.rows import ProposalState
-from memory_pipeline.markdown.safe_write import keep_copy, update_file
+from memory_pipeline.lake.store import Lake
+from memory_pipeline.markdown.safe_write import copies_of, is_blank, keep_copy, update_file
 from memory_pipeline.proposals.events import APPLIED, APPROVED, PROMOTED, OpenLog, ProposalLog, adds_to_memory
 from memory_pipeline.proposals.fixes import file_of, to_make
-from memory_pipeline.proposals.memory_copies import is_gone, newest_copy
-from memory_pipeline.proposals.memory_file import Promotion, add_lines, strike_lines, strike_words
+from memory_pipeline.proposals.memory_file import Promotion, add_lines, lines_of, strike_lines, strike_words
 from memory_pipeline.reflections.types import REFLECTED
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
@@ -112,3 +116,37 @@ def left_to_the_user(log: ProposalLog, since: datetime | None = None) -> dict[st
         if row["status"] == APPROVED and not fixes[p]["place"]
         if since is None or (row["decided_at"] and row["decided_at"] >= since)
     }
+
+
+def newest_copy(memory_file: Path) -> Path | None:
+    """The newest copy with content."""
+    copies = copies_of(memory_file, memory_file.parent / "backups")
+    return next((path for path in reversed(copies) if not is_blank(path.read_bytes())), None)
+
+
+def is_gone(data: bytes | None) -> bool:
+    """Whether MEMORY.md is missing, or only the zeros of a power cut are left. A blank file may have been emptied by
+    the user."""
+    return data is None or (bool(data) and not data.strip(b"\0"))
+
+
+def is_reviewed_elsewhere(lake: Lake, memory_file: Path) -> bool:
+    """Whether the workspace never had a MEMORY.md, but another workspace with the same lake in a bucket may have it."""
+    return lake.storage.is_far and not memory_file.exists() and newest_copy(memory_file) is None
+
+
+def memory_loss(lake: Lake, memory_file: Path) -> str | None:
+    """A message if MEMORY.md is missing or blank although lines were promoted, with a way to restore them."""
+    data = memory_file.read_bytes() if memory_file.exists() else None
+    if (data is not None and not is_blank(data)) or is_reviewed_elsewhere(lake, memory_file):
+        return None
+    copy = newest_copy(memory_file)
+    has_lines = copy is None or bool(lines_of(copy.read_bytes()))
+    if not has_lines or ProposalLog(lake).events(PROMOTED).is_empty():
+        return None
+    state = "is missing" if data is None else "is empty"
+    back = "" if is_gone(data) else "remove it, then "
+    back += "the next line that you approve restores it"
+    if copy:
+        back = f"`cp {shlex.quote(str(copy))} {shlex.quote(str(memory_file))}` restores it"
+    return f"{memory_file} {state}, although lines were approved: {back}. To start over, write `# Memory` into it."

@@ -13,11 +13,10 @@ line of MEMORY.md. Only changes to files of the workspace are applied.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import sqrt
-from typing import Self
 
 import polars as pl
 
@@ -38,8 +37,8 @@ from memory_pipeline.proposals.events import (
     is_fix,
 )
 from memory_pipeline.proposals.memory_file import normalised, read_lines
-from memory_pipeline.proposals.score import USER
-from memory_pipeline.proposals.validity import invalid
+from memory_pipeline.proposals.offering import USER
+from memory_pipeline.proposals.outcomes import invalid
 from memory_pipeline.reflections.types import REFLECTED
 from memory_pipeline.text.priorities import HIGH
 from memory_pipeline.workspace.workspace import Workspace
@@ -64,10 +63,6 @@ class Rate:
 
     good: int = 0
     counted: int = 0
-
-    @classmethod
-    def from_decisions(cls, accepted: Sequence[bool]) -> Self:
-        return cls(sum(accepted), len(accepted))
 
     @property
     def lower(self) -> float:
@@ -94,6 +89,14 @@ class TrackRecord:
     acceptance: Rate = Rate()
     shadow: Rate = Rate()
 
+    @property
+    def is_proven(self) -> bool:
+        return self.acceptance.is_trusted and self.shadow.is_trusted
+
+    @property
+    def accepted(self) -> str:
+        return f"you approved as offered {self.acceptance}"
+
 
 def automatic_approvals(
     workspace: Workspace, log: ProposalLog, now: datetime, unread: Collection[str]
@@ -109,18 +112,18 @@ def automatic_approvals(
     records = track_records(workspace, log) if settings.auto_promote != OFF else {}
     lines = _promotable(workspace, log, now, is_read, records)
     noted = [
-        {"proposal_id": r["proposal_id"], "section": r["section"], "reason": _accepted(records[r["section"]])}
+        {"proposal_id": r["proposal_id"], "section": r["section"], "reason": records[r["section"]].accepted}
         for r in lines
     ]
-    approved += [r for r in lines if settings.auto_promote == ON and records[r["section"]].shadow.is_trusted]
+    approved += [r for r in lines if settings.auto_promote == ON and records[r["section"]].is_proven]
     return noted, [Decision(r["proposal_id"], APPROVED, AUTO_SURFACE, r["text"], reason=HOW_TO_UNDO) for r in approved]
 
 
 def _promotable(
     workspace: Workspace, log: ProposalLog, now: datetime, is_read: pl.Expr, records: Mapping[str, TrackRecord]
 ) -> list[ProposalState]:
-    """High lines of trusted sections, in the user's own words. A line that replaces another is excluded, as only the
-    user strikes lines out."""
+    """High lines of trusted sections, whose evidence is only unflagged words of the user; none if their observations
+    are no longer stored. A line that replaces another is excluded, as only the user strikes lines out."""
     trusted = [section for section, record in records.items() if record.acceptance.is_trusted]
     conditions = (
         pl.col("proposal_id").str.starts_with("p-"),
@@ -128,7 +131,12 @@ def _promotable(
         pl.col("priority") == HIGH,
         pl.col("supersedes").list.len().fill_null(0) == 0,
     )
-    return _with_user_evidence(workspace, _shown_long_enough(workspace, log, now, is_read, *conditions))
+    rows = _shown_long_enough(workspace, log, now, is_read, *conditions)
+    days = {day for row in rows for day in lookback(row["day"], workspace.settings.lookback_days)}
+    observed = workspace.lake.read("observations", days, ["observation_id", "trust", "flags"])
+    is_own = (pl.col("trust") == USER) & (pl.col("flags").list.len().fill_null(0) == 0)
+    own = set(observed.filter(is_own)["observation_id"])
+    return [row for row in rows if row["sources"][1:] and own.issuperset(row["sources"][1:])]
 
 
 def _shown_long_enough(
@@ -139,15 +147,6 @@ def _shown_long_enough(
     rows = typed_rows(log.frame.filter(pl.col("status") == PENDING, "on_display", is_old, *conditions), ProposalState)
     unfit = invalid(workspace, log, {r["proposal_id"]: r["text"] for r in rows})
     return [r for r in rows if r["proposal_id"] not in unfit]
-
-
-def _with_user_evidence(workspace: Workspace, rows: Sequence[ProposalState]) -> list[ProposalState]:
-    """The rows whose evidence is only unflagged words of the user; none if their observations are no longer stored."""
-    days = {day for row in rows for day in lookback(row["day"], workspace.settings.lookback_days)}
-    observed = workspace.lake.read("observations", days, ["observation_id", "trust", "flags"])
-    is_own = (pl.col("trust") == USER) & (pl.col("flags").list.len().fill_null(0) == 0)
-    own = set(observed.filter(is_own)["observation_id"])
-    return [row for row in rows if row["sources"][1:] and own.issuperset(row["sources"][1:])]
 
 
 def track_records(workspace: Workspace, log: ProposalLog) -> dict[str, TrackRecord]:
@@ -164,13 +163,12 @@ def track_records(workspace: Workspace, log: ProposalLog) -> dict[str, TrackReco
         accepted = _is_accepted(row, back)
         if accepted is not None and row["section"] != REFLECTED and not is_fix(row["proposal_id"]):
             decided.setdefault(row["section"], []).append((accepted, row["proposal_id"] in noted))
-    return {
-        section: TrackRecord(
-            Rate.from_decisions([accepted for accepted, _ in made[-COUNTED:]]),
-            Rate.from_decisions([accepted for accepted, was_noted in made if was_noted]),
-        )
-        for section, made in decided.items()
-    }
+    records = {}
+    for section, made in decided.items():
+        last = [accepted for accepted, _ in made[-COUNTED:]]
+        shadow = [accepted for accepted, was_noted in made if was_noted]
+        records[section] = TrackRecord(Rate(sum(last), len(last)), Rate(sum(shadow), len(shadow)))
+    return records
 
 
 def _is_accepted(row: ProposalState, back: Collection[str]) -> bool | None:
@@ -216,20 +214,12 @@ def recently_approved(workspace: Workspace, log: ProposalLog, now: datetime) -> 
 
 def report(workspace: Workspace, log: ProposalLog) -> list[str]:
     """A sentence for each section about its track record; empty while the setting is off."""
-    if workspace.settings.auto_promote == OFF:
-        return []
-    return [
-        f"{section}: {_accepted(record)}; of the lines that it would have promoted, you approved {record.shadow}; "
-        f"{_mode(workspace.settings.auto_promote, record)}"
-        for section, record in sorted(track_records(workspace, log).items())
-    ]
-
-
-def _accepted(record: TrackRecord) -> str:
-    return f"you approved as offered {record.acceptance}"
-
-
-def _mode(setting: str, record: TrackRecord) -> str:
-    if not record.acceptance.is_trusted:
-        return "not trusted"
-    return "on" if setting == ON and record.shadow.is_trusted else "trusted, in shadow"
+    setting, found = workspace.settings.auto_promote, []
+    for section, record in sorted(track_records(workspace, log).items()) if setting != OFF else ():
+        mode = "trusted, in shadow" if record.acceptance.is_trusted else "not trusted"
+        mode = "on" if setting == ON and record.is_proven else mode
+        found.append(
+            f"{section}: {record.accepted}; of the lines that it would have promoted, you approved {record.shadow}; "
+            f"{mode}"
+        )
+    return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from memory_pipeline.scope import are_apart
@@ -75,55 +76,45 @@ class KnownLines:
         A line of another project must not contradict the text; with `cautious` no line may, and a line of another
         project never has the same meaning.
         """
+        for known, cosine in chain(self._by_words(text, like), self._by_vector(text, vector, like)):
+            apart = are_apart(projects, known.projects)
+            if cautious and apart:
+                continue
+            if is_same(text, known.text, like, cosine=cosine, cautious=cautious or apart):
+                return known
+        return None
+
+    def replaced_by(self, text: str) -> list[Known]:
+        """The lines that the text replaces, judged by words."""
+        return [known for known in self._near(text) if replaces(text, known.text)]
+
+    def replacing(self, text: str) -> list[Known]:
+        """The lines that replace the text, judged by words."""
+        return [known for known in self._near(text) if replaces(known.text, text)]
+
+    def _near(self, text: str) -> list[Known]:
+        """The lines that share a stem with the text."""
+        return [
+            self.lines[i] for i in sorted({i for word in statement(text).stems for i in self._having.get(word, ())})
+        ]
+
+    def _by_words(self, text: str, like: Likeness) -> Iterator[tuple[Known, None]]:
+        """The lines with enough words in common, the most similar first."""
         mine = statement(text).words
+        found = ((overlap(mine, statement(known.text).words), known) for known in self._near(text))
+        alike = ((share, known) for share, known in found if share >= like.overlap)
         # ties are broken by id, so that the result does not depend on the order in which an interrupted run added lines
-        near = (
-            (-overlap(mine, statement(self.lines[i].text).words), self.lines[i].proposal_id or _BY_HAND, i)
-            for i in self._indices_sharing_a_stem(text)
-        )
-        for _, _, index in sorted(found for found in near if -found[0] >= like.overlap):
-            if self._has_same_meaning(self.lines[index], text, projects, like, cautious=cautious):
-                return self.lines[index]
+        for _, known in sorted(alike, key=lambda one: (-one[0], one[1].proposal_id or _BY_HAND)):
+            yield known, None
+
+    def _by_vector(self, text: str, vector: Sequence[float] | None, like: Likeness) -> Iterator[tuple[Known, float]]:
+        """The lines whose vector is near enough, the nearest first, with the cosine."""
         if vector is None or not self._vectors or not is_latin(text):
-            return None
+            return
         import numpy as np
 
         if self._matrix is None:
             self._matrix = np.stack(self._vectors)
         cosines = self._matrix @ np.asarray(vector, dtype=np.float32)
         for place in np.argsort(-cosines)[: int((cosines >= like.cosine).sum())]:
-            known = self.lines[self._with_vector[int(place)]]
-            if self._has_same_meaning(known, text, projects, like, cosine=float(cosines[place]), cautious=cautious):
-                return known
-        return None
-
-    def replaced_by(self, text: str) -> list[Known]:
-        """The lines that the text replaces, judged by words."""
-        return [known for known in self.near(text) if replaces(text, known.text)]
-
-    def replacing(self, text: str) -> list[Known]:
-        """The lines that replace the text, judged by words."""
-        return [known for known in self.near(text) if replaces(known.text, text)]
-
-    def near(self, text: str) -> list[Known]:
-        """The lines that share a stem with the text."""
-        return [self.lines[i] for i in self._indices_sharing_a_stem(text)]
-
-    def _indices_sharing_a_stem(self, text: str) -> list[int]:
-        """Indices of the lines that share a stem with the text."""
-        return sorted({i for word in statement(text).stems for i in self._having.get(word, ())})
-
-    def _has_same_meaning(
-        self,
-        known: Known,
-        text: str,
-        projects: Sequence[str],
-        like: Likeness,
-        *,
-        cosine: float | None = None,
-        cautious: bool,
-    ) -> bool:
-        apart = are_apart(projects, known.projects)
-        if cautious and apart:
-            return False
-        return is_same(text, known.text, like, cosine=cosine, cautious=cautious or apart)
+            yield self.lines[self._with_vector[int(place)]], float(cosines[place])

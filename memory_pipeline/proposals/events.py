@@ -7,11 +7,13 @@ are added only through an `OpenLog`, which holds a lock, so that it has read the
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
+from functools import cached_property
 from typing import Self
 
 import polars as pl
@@ -22,8 +24,9 @@ from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.safe_write import LOCK_SECONDS, make_folder, write_atomically
-from memory_pipeline.proposals.score import OF_PRIORITY, with_sessions
+from memory_pipeline.proposals.offering import OF_PRIORITY
 from memory_pipeline.text.priorities import MEDIUM
+from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace.daily_log.render import LogDecision, write_decisions
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -54,6 +57,8 @@ KEYS = {
 FIRST_REMEMBERED = 10_001
 """Number of a day's first proposal from `memory remember`. Proposals of the stage have lower numbers: a run continues
 from the highest number that it read when it began, and must not use one that was assigned meanwhile."""
+SAID_AGAIN, MAX_SESSIONS = 0.3, 4
+"""Score bonus for each further session, and the number of sessions from which it no longer grows."""
 MEMORY_FILE = "MEMORY.md"
 _ID = re.compile(r"p-(\d{8})-(\d+)")
 _FIX_ID = re.compile(r"f-\d{8}-\d{3,}")
@@ -78,8 +83,6 @@ class ProposalLog:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
         self._tables: dict[str, pl.DataFrame] = {}
-        self._frame: pl.DataFrame | None = None
-        self._fixes: dict[str, FixRow] | None = None
 
     def table(self, name: str) -> pl.DataFrame:
         """All rows of a table, including those added since; for `proposals` also the rows of `remembered` and
@@ -87,8 +90,8 @@ class ProposalLog:
         if name not in self._tables:
             rows = self.lake.read(name)
             if name == "proposals":
-                fixes = _fixes_as_proposals(self.table("friction_fixes"))
-                rows = pl.concat([rows, _remembered_as_proposals(self.table("remembered")), fixes])
+                asked, fixes = self.table("remembered"), self.table("friction_fixes")
+                rows = pl.concat([rows, _as_proposals(asked, _REMEMBERED), _as_proposals(fixes, _FIX)])
             self._tables[name] = rows
         return self._tables[name]
 
@@ -96,7 +99,7 @@ class ProposalLog:
         """The events of a kind that satisfy the conditions."""
         return self.table("events").filter(pl.col("kind") == kind, *conditions)
 
-    @property
+    @cached_property
     def frame(self) -> pl.DataFrame:
         """Every proposal with its `status` (pending, or its first decision) and the text, section, reason, surface and
         time of that decision.
@@ -104,18 +107,13 @@ class ProposalLog:
         `support`, `sessions` and `last_seen` include merged lines. `on_display` says whether a user can see it now,
         `first_shown` when it appeared, and `shown_on` on which days a run displayed it.
         """
-        if self._frame is None:
-            lasting = self.displays.filter(pl.col("surface") != COMMAND_SURFACE)  # listing by the command is momentary
-            found = _joined(self.table("proposals"), self.decisions, self.table("supports"), lasting)
-            self._frame = found.with_columns(pl.col("status").fill_null(PENDING))
-        return self._frame
+        lasting = self.displays.filter(pl.col("surface") != COMMAND_SURFACE)  # listing by the command is momentary
+        return _joined(self.table("proposals"), self.decisions, self.table("supports"), lasting)
 
-    @property
+    @cached_property
     def fixes(self) -> dict[str, FixRow]:
         """The proposals that are friction fixes, by id."""
-        if self._fixes is None:
-            self._fixes = {row["proposal_id"]: row for row in typed_rows(self.table("friction_fixes"), FixRow)}
-        return self._fixes
+        return {row["proposal_id"]: row for row in typed_rows(self.table("friction_fixes"), FixRow)}
 
     @property
     def memory_lines(self) -> list[ProposalState]:
@@ -193,39 +191,30 @@ class ProposalLog:
         return event_rows(DECIDED, rows, day, now)
 
 
-def _remembered_as_proposals(remembered: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `remembered` as rows of `proposals`: said once, without session or sources."""
-    none = pl.lit(None)
-    given = {
-        "sources": pl.lit([], dtype=pl.List(pl.String)),
-        "support": pl.lit(1),
-        "evidence": none,
-        "sessions": pl.lit(1),
-        "session_ids": pl.lit([], dtype=pl.List(pl.String)),
-        "last_seen": pl.col("said_at"),
-        "supersedes": none,
-        "cwds": pl.when(pl.col("cwd").is_not_null()).then(pl.concat_list("cwd")),
-        "projects": pl.when(pl.col("project").is_not_null()).then(pl.concat_list("project")),
-    }
-    columns = TABLES["proposals"].columns
-    return remembered.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
+_NO_IDS = pl.lit([], dtype=pl.List(pl.String))
+_REMEMBERED = {
+    **dict.fromkeys(("sources", "session_ids"), _NO_IDS),
+    **{name: pl.lit(1) for name in ("support", "sessions")},
+    **{name: pl.lit(None) for name in ("evidence", "supersedes")},
+    "last_seen": pl.col("said_at"),
+    "cwds": pl.when(pl.col("cwd").is_not_null()).then(pl.concat_list("cwd")),
+    "projects": pl.when(pl.col("project").is_not_null()).then(pl.concat_list("project")),
+}
+"""Columns of `proposals` that a row of `remembered` lacks: it was said once."""
+_FIX = {
+    # a fix that is no line of MEMORY.md has its file as its section
+    "section": pl.when(pl.col("place").is_null()).then("target_file").otherwise(pl.coalesce("section", "target_file")),
+    "priority": pl.lit(MEDIUM),
+    "sources": _NO_IDS,
+    "support": pl.col("occurrences"),
+    "last_seen": pl.col("last_day").cast(pl.Datetime("us")).dt.replace_time_zone("UTC"),
+}
+"""Columns of `proposals` that a row of `friction_fixes` lacks."""
 
 
-def _fixes_as_proposals(fixes: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `friction_fixes` as rows of `proposals`. The section of a fix that is no line of MEMORY.md is its
-    file."""
-    last = pl.col("last_day").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
-    given = {
-        "section": pl.when(pl.col("place").is_null())
-        .then("target_file")
-        .otherwise(pl.coalesce("section", "target_file")),
-        "priority": pl.lit(MEDIUM),
-        "sources": pl.lit([], dtype=pl.List(pl.String)),
-        "support": pl.col("occurrences"),
-        "last_seen": last,
-    }
+def _as_proposals(rows: pl.DataFrame, missing: Mapping[str, pl.Expr]) -> pl.DataFrame:
     columns = TABLES["proposals"].columns
-    return fixes.select(given.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
+    return rows.select(missing.get(name, pl.col(name)).cast(kind).alias(name) for name, kind in columns.items())
 
 
 def _all_of(column: str) -> pl.Expr:
@@ -237,7 +226,7 @@ def _joined(
     proposals: pl.DataFrame, decisions: pl.DataFrame, supports: pl.DataFrame, displays: pl.DataFrame
 ) -> pl.DataFrame:
     """The rows of `ProposalState`: every proposal with its first valid decision, the support merged into it, and where
-    it is displayed. Without a decision the `status` is null."""
+    it is displayed."""
     merged = supports.group_by("proposal_id").agg(
         pl.col("sources").list.len().sum().cast(pl.Int64).alias("more_support"),
         _all_of("session_ids").alias("more_sessions"),
@@ -275,6 +264,7 @@ def _joined(
     return (
         found.with_columns(
             pl.col("on_display").fill_null(False),
+            pl.col("status").fill_null(PENDING),
             (pl.col("support") + pl.col("more_support").fill_null(0)),
             # the number may be larger: rows of old versions have no ids
             pl.max_horizontal(
@@ -299,14 +289,14 @@ def event_rows(kind: str, rows: Iterable[Mapping[str, object]], day: date, now: 
     return pl.DataFrame(made, schema=TABLES["events"].columns)
 
 
-def _add_new_rows(rows: pl.DataFrame, fresh: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
-    """The stored rows, including those of other workers, and the fresh ones whose key is new."""
-    return pl.concat([rows, fresh.join(rows.select(key), on=key, how="anti", nulls_equal=True)])
-
-
 def proposal_id(day: date, number: int) -> str:
     """The id of the proposal with this number, counted from 1, of a day."""
     return f"p-{day:%Y%m%d}-{number:03d}"
+
+
+def content_hash(line: str) -> str:
+    """The hash of a proposal's words."""
+    return hashlib.sha256(" ".join(words(line)).encode()).hexdigest()
 
 
 def last_numbers(log: ProposalLog, others: Iterable[str] = ()) -> Counter[str]:
@@ -328,6 +318,11 @@ def is_fix(proposal_id: str) -> bool:
 def adds_to_memory(fix: FixRow | NewFix) -> bool:
     """Whether approval adds a line to MEMORY.md, like that of a proposal."""
     return bool(fix["adds"]) and fix["place"] == MEMORY_FILE
+
+
+def with_sessions(value: float, sessions: int) -> float:
+    """The score of a line that occurred in this number of sessions."""
+    return value + SAID_AGAIN * (min(max(sessions, 1), MAX_SESSIONS) - 1)
 
 
 def sort_key(row: ProposalState) -> tuple[bool, float, int, float, str]:
@@ -374,11 +369,15 @@ class OpenLog(ProposalLog):
         if fresh.is_empty():
             return
         self._tables[table] = pl.concat([known, fresh])
-        self._frame = None
+        self.__dict__.pop("frame", None)
         if table == "friction_fixes":
-            self._fixes = None
+            self.__dict__.pop("fixes", None)
             self._tables.pop("proposals", None)
-        self.lake.update(table, lambda rows: _add_new_rows(rows, fresh, key), fresh["day"][0])
+
+        def with_fresh(rows: pl.DataFrame) -> pl.DataFrame:  # other workers may have stored some meanwhile
+            return pl.concat([rows, fresh.join(rows.select(key), on=key, how="anti", nulls_equal=True)])
+
+        self.lake.update(table, with_fresh, fresh["day"][0])
 
     def record_decisions(self, decisions: Sequence[Decision], now: datetime) -> None:
         """Record the decisions and update the daily logs. If a process died in between, the next call completes its
@@ -396,22 +395,14 @@ class OpenLog(ProposalLog):
             self._write_log(day)
             unlogged.unlink()
 
-    def record_shown(self, shown: Mapping[str, str | None], now: datetime, *, surface: str) -> None:
-        """Record proposals that now appear on the surface, with their ids there, if any.
+    def record(self, kind: str, ids: Iterable[str], now: datetime, *, surface: str) -> None:
+        """Record an event of these proposals on the surface: `SHOWN_DAY`, displayed by a run today, or `DISPLACED`."""
+        self.add(kind, [{"proposal_id": p, "surface": surface} for p in ids], now)
 
-        A proposal that is already there keeps its first time.
-        """
+    def record_shown(self, ids: Iterable[str], now: datetime, *, surface: str) -> None:
+        """Record proposals that now appear on the surface. One that is already there keeps its first time."""
         before = self.standing_on(surface)
-        new = {p: external for p, external in shown.items() if p not in before}
-        self.add(SHOWN, [{"proposal_id": p, "surface": surface, "external_id": e} for p, e in new.items()], now)
-
-    def record_day(self, now: datetime, *, surface: str, there: Iterable[str]) -> None:
-        """Record pending proposals that a run displayed on the surface today."""
-        self.add(SHOWN_DAY, [{"proposal_id": p, "surface": surface} for p in there], now)
-
-    def record_displaced(self, gone: Iterable[str], now: datetime, *, surface: str) -> None:
-        """Record pending proposals that no longer appear on the surface."""
-        self.add(DISPLACED, [{"proposal_id": p, "surface": surface} for p in gone], now)
+        self.record(SHOWN, [p for p in dict.fromkeys(ids) if p not in before], now, surface=surface)
 
     def _write_log(self, day: date) -> None:
         settings = self.workspace.settings

@@ -22,11 +22,11 @@ import polars as pl
 from memory_pipeline.actions.outcomes import MIN_UNHEEDED, outcomes, unheeded
 from memory_pipeline.actions.rules import RuleError
 from memory_pipeline.days import day_of, lookback
+from memory_pipeline.friction.active import Pattern as ActivePattern
 from memory_pipeline.friction.active import active_patterns, last_day_looked_at
 from memory_pipeline.friction.attempts import Session
-from memory_pipeline.friction.events import event_at
-from memory_pipeline.friction.patterns import STALE_MEMORY, Pattern
-from memory_pipeline.friction.shown import shown_lines
+from memory_pipeline.friction.observed import shown_lines
+from memory_pipeline.friction.patterns import STALE_MEMORY, Pattern, event_at
 from memory_pipeline.friction.stage import row_of
 from memory_pipeline.lake.rows import FixRow, FrictionRow, NewFix
 from memory_pipeline.markdown.blocks import one_line
@@ -75,7 +75,8 @@ def new_fixes(workspace: Workspace, log: ProposalLog, now: datetime) -> list[New
     lines = read_lines(workspace.settings.memory_file)
     made = [_row(workspace.settings, pattern, lines) for pattern in fresh]
     chosen = list(islice(_asked_once(log, [row for row in made if row["text"]]), MAX_A_DAY - today))
-    said = _first_times(workspace, {p["pattern_id"]: p for p in fresh}, [row["proposal_id"] for row in chosen])
+    ids = {row["proposal_id"] for row in chosen}
+    said = _first_times(workspace, [pattern for pattern in fresh if pattern["pattern_id"] in ids])
     return [row | {"said_at": said.get(row["proposal_id"], row["said_at"])} for row in chosen]
 
 
@@ -135,11 +136,12 @@ def file_in_workspace(settings: Settings, target: str) -> Path | None:
 
 def file_of(settings: Settings, fix: FixRow) -> Path | None:
     """The file that approval changes, or None if it no longer qualifies."""
-    return file_in_workspace(settings, _target_path(settings, fix["place"])) if fix["place"] else None
-
-
-def _target_path(settings: Settings, place: str) -> str:
-    return place if place == MEMORY_FILE else f"{settings.workspace / place}"
+    place = fix["place"]
+    return (
+        file_in_workspace(settings, place if place == MEMORY_FILE else f"{settings.workspace / place}")
+        if place
+        else None
+    )
 
 
 def change_of(fix: FixRow) -> Change:
@@ -167,17 +169,12 @@ def to_make(fix: FixRow, text: str) -> str:
     return f"{fix['proposal_id']}: make this change in {where(fix)}, or have your agent make it:\n{change}"
 
 
-def _relative_path(settings: Settings, path: Path) -> str:
-    """The path of the file, relative to the workspace, which may be moved."""
-    return MEMORY_FILE if path == settings.memory_file else f"{path.relative_to(settings.workspace.resolve())}"
-
-
 def _diff(fix: FixRow | NewFix) -> list[str]:
     return [f"{mark}{one_line(text)}" for mark, text in ((REMOVES, fix["replaces"]), (ADDS, fix["adds"])) if text]
 
 
 def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine]) -> NewFix:
-    adds, replaces = one_line(pattern["adds"] or "") or None, one_line(pattern["replaces"] or "") or None
+    adds, replaces = _one_line_of(pattern["adds"]), _one_line_of(pattern["replaces"])
     target = MEMORY_FILE if pattern["target_file"] == str(settings.memory_file) else pattern["target_file"]
     path = file_in_workspace(settings, target) if adds or replaces else None
     over = normalised(replaces) if replaces and path == settings.memory_file else None
@@ -185,7 +182,7 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
     section = pattern["section"] or there or (settings.sections[1] if path else None)
     if adds and path == settings.memory_file:
         adds = without_note(adds)  # a note of projects is added according to the setting
-    first, last = pattern["first_day"] or pattern["day"], pattern["last_day"] or pattern["day"]
+    state = ActivePattern(pattern, None)
     made: NewFix = {
         "proposal_id": pattern["pattern_id"],
         "kind": pattern["kind"],
@@ -193,7 +190,7 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
         "text": "",
         "target_file": target,
         "section": section,
-        "place": _relative_path(settings, path) if path else None,
+        "place": _place(settings, path) if path else None,
         "adds": adds,
         "replaces": replaces,
         "change": pattern["change"],
@@ -204,18 +201,27 @@ def _row(settings: Settings, pattern: FrictionRow, memory: Sequence[MemoryLine])
         "occurrences": pattern["occurrences"],
         "minutes": pattern["minutes"],
         "worth": pattern["severity"],
-        "first_day": first,
-        "last_day": last,
-        "said_at": datetime.combine(first, time.min, settings.zone),
+        "first_day": state.first_day,
+        "last_day": state.last_day,
+        "said_at": datetime.combine(state.first_day, time.min, settings.zone),
         "evidence": pattern["evidence"][:1],
         "content_hash": "",
         "cwds": pattern["cwds"],
         "projects": pattern["projects"],
         "owner": pattern["owner"] or settings.owner,
     }
-    text = (adds or replaces or "") if path else "\n".join(change_of({**made, "day": last}).lines).strip()
+    text = (adds or replaces or "") if path else "\n".join(change_of({**made, "day": state.last_day}).lines).strip()
     of = "\n".join((target, section or "", replaces or "", text))
     return {**made, "text": text, "content_hash": hashlib.sha256(of.encode()).hexdigest()}
+
+
+def _one_line_of(text: str | None) -> str | None:
+    return one_line(text or "") or None
+
+
+def _place(settings: Settings, path: Path) -> str:
+    """The path of the file, relative to the workspace, which may be moved."""
+    return MEMORY_FILE if path == settings.memory_file else f"{path.relative_to(settings.workspace.resolve())}"
 
 
 def _asked_once(log: ProposalLog, fixes: Sequence[NewFix]) -> Iterator[NewFix]:
@@ -232,15 +238,14 @@ def _asked_once(log: ProposalLog, fixes: Sequence[NewFix]) -> Iterator[NewFix]:
         yield fix
 
 
-def _first_times(workspace: Workspace, patterns: dict[str, FrictionRow], chosen: Sequence[str]) -> dict[str, datetime]:
+def _first_times(workspace: Workspace, patterns: Sequence[FrictionRow]) -> dict[str, datetime]:
     """The time of the first occurrence of each pattern, if its message is within the lookback."""
-    wanted = {p: patterns[p]["evidence"][0]["message_id"] for p in chosen if patterns[p]["evidence"]}
-    days = {day for p in wanted for day in _days_of(workspace.settings, patterns[p])}
-    messages = workspace.lake.read("messages", days, ["message_id", "said_at"]) if wanted else pl.DataFrame()
-    said = dict(messages.filter(pl.col("message_id").is_in(list(wanted.values()))).iter_rows()) if wanted else {}
-    return {p: said[message] for p, message in wanted.items() if message in said}
-
-
-def _days_of(settings: Settings, pattern: FrictionRow) -> list[date]:
-    """The first day of the pattern, and the days of the last search: a pattern may be active for months."""
-    return [pattern["first_day"] or pattern["day"], *lookback(pattern["day"], settings.lookback_days)]
+    firsts = {p["pattern_id"]: p["evidence"][0]["message_id"] for p in patterns if p["evidence"]}
+    if not firsts:
+        return {}
+    # the days of the last search, and the first day: a pattern may be active for months
+    days = {day for p in patterns for day in lookback(p["day"], workspace.settings.lookback_days)}
+    days |= {p["first_day"] or p["day"] for p in patterns}
+    messages = workspace.lake.read("messages", days, ["message_id", "said_at"])
+    said = dict(messages.filter(pl.col("message_id").is_in(list(firsts.values()))).iter_rows())
+    return {p: said[message] for p, message in firsts.items() if message in said}

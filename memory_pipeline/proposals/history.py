@@ -50,73 +50,70 @@ class Event(TypedDict):
 
 def history(workspace: Workspace, proposal_id: str) -> list[Event]:
     """The events of the proposal; empty if it does not exist."""
-    log = ProposalLog(workspace.lake)
-    status = log.frame
-    found = typed_rows(status.filter(pl.col("proposal_id") == proposal_id), ProposalState)
-    if not found:
+    log, zone = ProposalLog(workspace.lake), workspace.settings.zone
+    row = log.rows([proposal_id]).get(proposal_id)
+    if row is None:
         return []
-    row = found[0]
     promotions = {r["proposal_id"]: r for r in typed_rows(log.events(PROMOTED), EventRow)}
-    newer = [r for r in typed_rows(status, ProposalState) if proposal_id in (r["supersedes"] or [])]
-    before = _while_pending(log, proposal_id)
-    events = [*before, *_decided(row), *_promoted(promotions.get(proposal_id)), *_applied(log, proposal_id)]
-    by = None
+    promotion = promotions.get(proposal_id)
+    newer = [r for r in typed_rows(log.frame, ProposalState) if proposal_id in (r["supersedes"] or [])]
+    events, by = [*_decided(row), *_repeated(log, proposal_id), *_recorded(log, proposal_id)], None
     for other in newer:
-        over = promotions.get(other["proposal_id"])
-        if over and proposal_id in promotions:
+        if promotion and (over := promotions.get(other["proposal_id"])):
             by = other["proposal_id"]
             events.append(_event(over["happened_at"], "struck through", f"superseded by {by}"))
     events.sort(key=lambda e: (e["moment"], _ORDER.index(e["event"]) if e["event"] in _ORDER else len(_ORDER)))
-    waiting = [r["proposal_id"] for r in newer if r["status"] == PENDING]
-    events += [_event(None, "may be replaced", f"{p} is pending") for p in waiting if row["status"] == APPROVED]
-    takes = f", in the place of {', '.join(row['supersedes'])}" if row["supersedes"] else ""
-    now = _later_changes(workspace.settings, promotions[proposal_id], by) if proposal_id in promotions else []
     untimed = _untimed_repetitions(log, proposal_id)
     for event in events:
-        if event["moment"]:
-            moment = event["moment"].astimezone(workspace.settings.zone)
-            event["moment"] = moment.date() if event["moment"] in untimed else moment
-    asked = typed_rows(log.table("remembered").filter(pl.col("proposal_id") == proposal_id), RememberedRow)
-    offered = f"{row['section']}{takes}" + "".join(f", {_remembered_origin(r)}" for r in asked)
-    return [_event(row["day"], "offered", offered), *events, *now, *_remaining_step(log, row)]
-
-
-def _remembered_origin(row: RememberedRow) -> str:
-    return describe_requester(row) if row["trust"] == IMPORTED else f"asked for by {describe_requester(row)}"
-
-
-def _applied(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
-    own = pl.col("proposal_id") == proposal_id
-    for at, place in log.events(APPLIED, own).select("happened_at", "surface").iter_rows():
-        yield _event(at, "applied", place)
-
-
-def _remaining_step(log: ProposalLog, row: ProposalState) -> Iterator[Event]:
-    """The step that is left to the user after approving a fix that they make themselves."""
-    fix = log.fixes.get(row["proposal_id"])
+        moment = event["moment"].astimezone(zone)
+        event["moment"] = moment.date() if event["moment"] in untimed else moment
+    if row["status"] == APPROVED:
+        waiting = [r["proposal_id"] for r in newer if r["status"] == PENDING]
+        events += [_event(None, "may be replaced", f"{p} is pending") for p in waiting]
+    events += _later_changes(workspace.settings, promotion, by) if promotion else []
+    fix = log.fixes.get(proposal_id)
     if fix and not fix["place"] and row["status"] == APPROVED:
-        yield _event(None, "left to you", to_make(fix, row["decided_text"] or row["text"]))
+        events.append(_event(None, "left to you", to_make(fix, row["decided_text"] or row["text"])))
+    return [_event(row["day"], "offered", _offered(log, row)), *events]
 
 
-def _while_pending(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
-    """The events of a proposal while it was pending, and its repetitions."""
-    own = pl.col("proposal_id") == proposal_id
-    for r in typed_rows(log.table("supports").filter(own), SupportRow):
+def _offered(log: ProposalLog, row: ProposalState) -> str:
+    """The section, the lines that it would replace, and who asked for it."""
+    asked = typed_rows(log.table("remembered").filter(proposal_id=row["proposal_id"]), RememberedRow)
+    takes = f", in the place of {', '.join(row['supersedes'])}" if row["supersedes"] else ""
+    origins = (f"{'' if r['trust'] == IMPORTED else 'asked for by '}{describe_requester(r)}" for r in asked)
+    return row["section"] + takes + "".join(f", {origin}" for origin in origins)
+
+
+def _repeated(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
+    for r in typed_rows(log.table("supports").filter(proposal_id=proposal_id), SupportRow):
         times = len(r["sources"])
         yield _event(r["said_at"], "said again", "once" if times == 1 else f"{times} times")
-    for at, surface in log.events(SHOWN, own).select("happened_at", "surface").iter_rows():
-        yield _event(at, "shown", surface)
-    for at, surface in log.events(DISPLACED, own).select("happened_at", "surface").iter_rows():
-        yield _event(at, "displaced", f"displaced by better lines in {surface}")
-    for at, reason in log.events(REOFFERED, own).select("happened_at", "reason").iter_rows():
-        before = log.events(DECIDED, own, pl.col("again").is_null()).select("happened_at", "decision", "reason")
-        yield from (_event(ended, decision, why or "") for ended, decision, why in before.iter_rows())
-        yield _event(at, "offered again", reason)
+
+
+def _recorded(log: ProposalLog, proposal_id: str) -> Iterator[Event]:
+    """The recorded events of a proposal, without the decision in force."""
+    rows = typed_rows(log.table("events").filter(proposal_id=proposal_id), EventRow)
+    is_reoffered = any(row["kind"] == REOFFERED for row in rows)
+    for row in rows:
+        surface = row["surface"] or ""
+        there = ", which already had it" if row["already_there"] else ""
+        told = {
+            SHOWN: ("shown", surface),
+            DISPLACED: ("displaced", f"displaced by better lines in {surface}"),
+            REOFFERED: ("offered again", row["reason"] or ""),
+            APPLIED: ("applied", surface),
+            PROMOTED: (IN_MEMORY, f"{row['section']}{there}"),
+        }
+        if row["kind"] in told:
+            yield _event(row["happened_at"], *told[row["kind"]])
+        elif row["kind"] == DECIDED and is_reoffered and not row["again"]:
+            yield _event(row["happened_at"], row["decision"] or "", row["reason"] or "")
 
 
 def _untimed_repetitions(log: ProposalLog, proposal_id: str) -> set[datetime]:
     """The times of repetitions for which only the day is known."""
-    again = typed_rows(log.table("supports").filter(pl.col("proposal_id") == proposal_id), SupportRow)
+    again = typed_rows(log.table("supports").filter(proposal_id=proposal_id), SupportRow)
     columns = ["observation_id", "observed_at", "untimed"]
     observed = log.lake.read("observations", {r["day"] for r in again}, columns).filter(
         pl.col("untimed").is_not_null(), pl.col("observation_id").is_in([s for r in again for s in r["sources"]])
@@ -129,12 +126,6 @@ def _decided(row: ProposalState) -> Iterator[Event]:
         edited = row["status"] == APPROVED and one_line(row["decided_text"] or "") != one_line(row["text"])
         parts = (row["surface"], "edited" if edited else None, row["reason"])
         yield _event(row["decided_at"], row["status"], ", ".join(part for part in parts if part))
-
-
-def _promoted(promotion: EventRow | None) -> Iterator[Event]:
-    if promotion:
-        there = ", which already had it" if promotion["already_there"] else ""
-        yield _event(promotion["happened_at"], IN_MEMORY, f"{promotion['section']}{there}")
 
 
 def _later_changes(settings: Settings, promotion: EventRow, by: str | None) -> list[Event]:

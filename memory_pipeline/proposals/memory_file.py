@@ -95,15 +95,11 @@ def add_lines(current: bytes | None, promotions: Sequence[Promotion], sections: 
         if not PROPOSAL_ID.fullmatch(promotion.proposal_id) or not one_line(promotion.text):
             raise ValueError(f"{promotion.proposal_id!r} cannot be promoted: its id or its text is invalid")
         sought.setdefault(_heading_title(one_line(promotion.section)).casefold(), []).append(promotion)
-    added: set[str] = set()
-    before = -1
+    added, before = set[str](), -1
     while before < len(added):  # once more after the last: our comments may close a comment that a user left open
         before = len(added)
         for group in sought.values():  # one section at a time: thousands may be approved at once
-            new = _missing_promotions(lines, [promotion for promotion in group if promotion.proposal_id not in added])
-            if new:
-                _insert(lines, new, newline)
-            added.update(promotion.proposal_id for promotion in new)
+            added |= _insert(lines, [promotion for promotion in group if promotion.proposal_id not in added], newline)
     ids = [promotion.proposal_id for promotion in promotions]
     ours = added | {line.proposal_id for line in _memory_lines(lines)}
     return AddedLines(encode("".join(lines)), [i for i in ids if i not in ours])
@@ -131,20 +127,39 @@ def normalised(text: str) -> str:
     return without_note(_DATE.sub("", one_line(_COMMENT.sub(" ", text)), count=1)).rstrip(". ").casefold()
 
 
-def _missing_promotions(lines: Sequence[str], promotions: Sequence[Promotion]) -> list[Promotion]:
-    """Promotions of one section whose id is not in the file and whose words are not in the section.
+def _insert(lines: list[str], promotions: Sequence[Promotion], newline: str) -> set[str]:
+    """Add the missing promotions of one section at its end; returns their ids."""
+    if not promotions:
+        return set()
+    headings, section = _headings(lines, hidden_lines(lines)), one_line(promotions[0].section)
+    wanted = _heading_title(section).casefold()
+    heading = next((heading for heading in headings if heading.title.casefold() == wanted), None)
+    new = _missing_promotions(lines, promotions, range(0) if heading is None else _extent(lines, headings, heading))
+    if new and heading is None:
+        gap = [""] if lines and lines[-1].strip("\ufeff \t\r\n") else []
+        insert_lines(lines, len(lines), [*gap, f"## {section}", *(_rendered(p, "-") for p in new)], newline)
+    elif new and heading:
+        end = _end_of_content(lines, headings, heading)
+        bullet = _bullet_in(lines[heading.first : end])
+        insert_lines(lines, end, [_rendered(p, bullet) for p in new], newline)
+    return {promotion.proposal_id for promotion in new}
+
+
+def _end_of_content(lines: Sequence[str], headings: Sequence[_Heading], heading: _Heading) -> int:
+    """The index after the section's own last line with content; a rule before the next heading separates sections."""
+    end = next((other.start for other in headings if other.start >= heading.first), len(lines))
+    while end > heading.first and (not lines[end - 1].strip() or _RULE.match(lines[end - 1])):
+        end -= 1
+    return end
+
+
+def _missing_promotions(lines: Sequence[str], promotions: Sequence[Promotion], section: range) -> list[Promotion]:
+    """Promotions whose id is not in the file and whose words are not in the section, given its line numbers.
 
     Of several with the same words only the first, as the others are compared with the file after it was inserted.
     """
-    if not promotions:
-        return []
     ids = {found for comment in _COMMENT.findall("".join(lines)) for found in PROPOSAL_ID.findall(comment)}
-    heading = _find(headings := _headings(lines, hidden_lines(lines)), promotions[0].section)
-    there: set[str] = set()
-    if heading is not None:
-        # including subsections, to which a user may have moved the line
-        within = range(heading.first + 1, _end_of_section(lines, headings, heading) + 1)
-        there = {normalised(line.text) for line in _memory_lines(lines) if line.line_number in within}
+    there = {normalised(line.text) for line in _memory_lines(lines) if line.line_number in section}
     absent = []
     for promotion in promotions:
         words = normalised(one_line(promotion.text))
@@ -155,31 +170,10 @@ def _missing_promotions(lines: Sequence[str], promotions: Sequence[Promotion]) -
     return absent
 
 
-def _insert(lines: list[str], promotions: Sequence[Promotion], newline: str) -> None:
-    """Add promotions of one section at its end."""
-    heading = _find(headings := _headings(lines, hidden_lines(lines)), promotions[0].section)
-    if heading is None:
-        gap = [""] if lines and lines[-1].strip("\ufeff \t\r\n") else []
-        new = [_rendered(p, "-") for p in promotions]
-        insert_lines(lines, len(lines), [*gap, f"## {one_line(promotions[0].section)}", *new], newline)
-        return
-    end = next((other.start for other in headings if other.start >= heading.first), len(lines))
-    end = _last_line(lines, heading.first, end)
-    bullet = _bullet_in(lines[heading.first : end])
-    insert_lines(lines, end, [_rendered(p, bullet) for p in promotions], newline)
-
-
-def _end_of_section(lines: Sequence[str], headings: Sequence[_Heading], heading: _Heading) -> int:
-    """The end of the section with its subsections."""
+def _extent(lines: Sequence[str], headings: Sequence[_Heading], heading: _Heading) -> range:
+    """The line numbers of a section with its subsections, to which a user may have moved a line."""
     later = (other.start for other in headings if other.start >= heading.first and other.level <= heading.level)
-    return next(later, len(lines))
-
-
-def _last_line(lines: Sequence[str], first: int, end: int) -> int:
-    """The index after the last line with content; a rule before the next heading separates sections."""
-    while end > first and (not lines[end - 1].strip() or _RULE.match(lines[end - 1])):
-        end -= 1
-    return end
+    return range(heading.first + 1, next(later, len(lines)) + 1)
 
 
 def _rendered(promotion: Promotion, bullet: str) -> str:
@@ -191,11 +185,6 @@ def _bullet_in(lines: Sequence[str]) -> str:
     """The marker of the last outer list item, so that a new line continues the user's list."""
     outer = [found["mark"] for line in lines if (found := _BULLET.match(line)) and len(found["indent"]) < 2]
     return outer[-1] if outer and outer[-1] in "-*+" else "-"
-
-
-def _find(headings: Sequence[_Heading], section: str) -> _Heading | None:
-    wanted = _heading_title(one_line(section)).casefold()
-    return next((heading for heading in headings if heading.title.casefold() == wanted), None)
 
 
 def _heading_title(text: str) -> str:

@@ -1,12 +1,16 @@
-"""Lines that a user, or an agent for them, asks to remember: `memory remember`, and the tool of the MCP server.
+"""Lines that come from outside the sessions: those that a user, or an agent for them, asks to remember, with `memory
+remember` or the tool of the MCP server, and those of other tools' memories (`memory import`).
 
 Such a line is a row of `remembered`, which `ProposalLog` reads as a proposal, not a line of MEMORY.md: a user decides
 on it as on any other. No stage reads or writes that table, so a concurrent run neither waits for it nor loses it.
+
+An imported line is offered only once. One that was ever offered counts as known whatever its outcome: rejected,
+expired, or removed from MEMORY.md since. This differs from a line that a user asks for.
 """
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -23,28 +27,31 @@ from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.locks import FileLock
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import make_folder
+from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import (
     APPROVED,
+    DECIDED,
     FIRST_REMEMBERED,
     PENDING,
     PROMOTED,
     REJECTED,
     ProposalLog,
+    content_hash,
     proposal_id,
 )
-from memory_pipeline.proposals.memory_file import read_active_lines
-from memory_pipeline.proposals.score import USER, line_score
+from memory_pipeline.proposals.memory_file import read_active_lines, read_lines
+from memory_pipeline.proposals.offering import USER, line_score
 from memory_pipeline.redaction import redactor_of
 from memory_pipeline.redaction.forgotten import MARK
 from memory_pipeline.redaction.spoken import names_password
-from memory_pipeline.reflections.types import section_name, section_of
+from memory_pipeline.reflections.types import FITS_NONE, RULES, section_name, section_of
 from memory_pipeline.scope import are_apart
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.kinds import NORMATIVE, kind_of_user
+from memory_pipeline.text.lines import orders
 from memory_pipeline.text.priorities import HIGH, MEDIUM
 from memory_pipeline.text.relation import EQUAL, is_same
 from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.similarity import words
 from memory_pipeline.workspace.workspace import Workspace
 
 AGENT = "assistant"
@@ -124,8 +131,6 @@ def new_row(
     client: str,
     project: str | None,
     cwd: str | None,
-    source_file: str | None = None,
-    source_line: int | None = None,
 ) -> RememberedRow:
     """A row without an id, which `add_rows` assigns."""
     kind = kind_of_user(line)
@@ -144,8 +149,8 @@ def new_row(
         "cwd": cwd,
         "project": project,
         "owner": settings.owner,
-        "source_file": source_file,
-        "source_line": source_line,
+        "source_file": None,
+        "source_line": None,
     }
 
 
@@ -159,11 +164,6 @@ def add_rows(lake: Lake, day: date, rows: Sequence[RememberedRow]) -> None:
         return pl.concat([stored, pl.DataFrame(rows, schema=TABLES["remembered"].columns)])
 
     lake.update("remembered", with_them, day)
-
-
-def content_hash(line: str) -> str:
-    """The hash of a proposal's words."""
-    return hashlib.sha256(" ".join(words(line)).encode()).hexdigest()
 
 
 def section_named(settings: Settings, name: str) -> str:
@@ -228,3 +228,102 @@ def says_same(line: str, text: str) -> bool:
     """Whether the two differ in a word at most. This is stricter than for lines found in sessions, as somebody asked
     for the line."""
     return is_same(line, text, EQUAL, cautious=True)
+
+
+IN_FILE, STRUCK, TWICE = "in MEMORY.md", "struck through in MEMORY.md", "above"
+"""The states of a known line that is no proposal: written by the user, struck through, or repeated in the import."""
+_STRUCK = re.compile(r"~~(?:\(\d{4}-\d{2}-\d{2}\)\s*)?(?P<text>.+?)~~")
+
+
+@dataclass(frozen=True)
+class ImportLine:
+    """A redacted line of another tool's memory."""
+
+    text: str
+    origin: str
+    """The name of the memory that contains it, as shown to a user: "Claude Code's memory"."""
+    path: Path
+    number: int
+    """The number of the line in the file, from 1, or of the row in the database."""
+    position: int
+    """The index of the default section, if the words of the line determine none."""
+    heading: str = ""
+    """The nearest heading above it; if it is the name of a section of MEMORY.md, the line belongs there."""
+    project: str | None = None
+    cwd: str | None = None
+
+    def section(self, settings: Settings) -> str:
+        """The section of MEMORY.md for which it is offered."""
+        named = " ".join(self.heading.casefold().split())
+        if own := next((s for s in settings.sections if s.casefold() == named), None):
+            return own
+        kind = kind_of_user(self.text)
+        if kind not in FITS_NONE:
+            return section_name(settings.sections, section_of(kind))
+        return section_name(settings.sections, RULES if orders(self.text) else self.position)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A line and its state if it is known; `known` is empty for a new line. `proposal_id` is that of the proposal with
+    the same meaning or, once the line is offered, its own."""
+
+    line: ImportLine
+    known: str = ""
+    proposal_id: str | None = None
+
+
+def judged(workspace: Workspace, lines: Sequence[ImportLine]) -> list[Judged]:
+    """Each line, new or known, in order; stores nothing."""
+    known = _known_lines(workspace)
+    found = []
+    for line in lines:
+        projects = (line.project,) if line.project else ()
+        same = known.same(line.text, projects=projects, like=EQUAL, cautious=True)
+        if isinstance(same, _KnownAs):
+            found.append(Judged(line, same.how, same.proposal_id))
+        else:
+            known.add(_KnownAs(None, line.text, projects, TWICE))
+            found.append(Judged(line))
+    return found
+
+
+def offer(workspace: Workspace, lines: Sequence[ImportLine], now: datetime) -> list[Judged]:
+    """The same as `judged`, and store new lines as proposals. Raises filelock.Timeout after two seconds."""
+    with remembered_lock(workspace.settings):
+        found = judged(workspace, lines)
+        rows = {i: _imported_row(workspace.settings, one.line, now) for i, one in enumerate(found) if not one.known}
+        if rows:
+            add_rows(workspace.lake, day_of(now, workspace.settings.zone), list(rows.values()))
+    return [Judged(one.line, "", rows[i]["proposal_id"]) if i in rows else one for i, one in enumerate(found)]
+
+
+@dataclass(frozen=True)
+class _KnownAs(Known):
+    how: str = ""
+    """The state of the proposal, or the place of the line."""
+
+
+def _known_lines(workspace: Workspace) -> KnownLines:
+    """Every line that was ever offered or decided on, or is in MEMORY.md."""
+    log, known = ProposalLog(workspace.lake), KnownLines()
+    rows = log.memory_lines
+    for row in rows:
+        for text in dict.fromkeys((row["text"], row["decided_text"] or row["text"])):
+            known.add(_KnownAs(row["proposal_id"], text, tuple(row["projects"] or ()), row["status"]))
+    ours = {row["proposal_id"]: tuple(row["projects"] or ()) for row in rows}
+    lost = log.events(DECIDED, ~pl.col("proposal_id").is_in([*ours, *log.fixes]))
+    for lost_id, text, decision in lost.select("proposal_id", "text", "decision").iter_rows():
+        known.add(_KnownAs(lost_id, text, (), decision))
+    for line in read_lines(workspace.settings.memory_file):
+        projects = ours.get(line.proposal_id or "", (line.project,) if line.project else ())
+        struck = _STRUCK.search(line.text) if line.is_struck else None
+        own = line.proposal_id if line.proposal_id in ours else None
+        known.add(_KnownAs(own, struck["text"] if struck else line.text, projects, STRUCK if struck else IN_FILE))
+    return known
+
+
+def _imported_row(settings: Settings, line: ImportLine, now: datetime) -> RememberedRow:
+    place = {"project": line.project, "cwd": line.cwd}
+    row = new_row(settings, line.text, now, section=line.section(settings), trust=IMPORTED, client=line.origin, **place)
+    return {**row, "source_file": str(line.path), "source_line": line.number}

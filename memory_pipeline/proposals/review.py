@@ -6,7 +6,7 @@ MEMORY.md once each.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,37 +17,33 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.markdown.safe_write import (
-    LOCK_SECONDS,
-    decode,
-    encode,
-    remove_temporary_files,
-    update_file,
-    write_atomically,
-)
+from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, update_file, write_atomically
 from memory_pipeline.proposals.applying import apply_fixes, left_to_the_user, promote
 from memory_pipeline.proposals.automatic import HOW_TO_UNDO, OFF, automatic_approvals, recently_approved
+from memory_pipeline.proposals.cards import as_offered, as_proposal
 from memory_pipeline.proposals.events import (
     APPROVED,
     AUTO_SURFACE,
     COMMAND_SURFACE,
     DISPLACED,
+    EXPIRED,
     INVALID,
     PENDING,
-    PROMOTED,
     REJECTED,
     REVIEW_SURFACE,
+    SHOWN_DAY,
+    SUPERSEDED,
     TODOIST_SURFACE,
+    WITHDRAWN,
     WOULD_PROMOTE,
     Decision,
     OpenLog,
     ProposalLog,
     is_fix,
 )
-from memory_pipeline.proposals.evidence import evidence_lines
-from memory_pipeline.proposals.expiry import expiries, expiring_on, supersessions, withdrawals
-from memory_pipeline.proposals.fixes import MAX_SHOWN, change_of, new_fixes
+from memory_pipeline.proposals.fixes import MAX_SHOWN, new_fixes
 from memory_pipeline.proposals.memory_file import PROPOSAL_ID
+from memory_pipeline.proposals.outcomes import expiries, invalid, supersessions, withdrawals
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.remembering import IMPORTED
 from memory_pipeline.proposals.review_file import (
@@ -58,11 +54,8 @@ from memory_pipeline.proposals.review_file import (
     read_decisions,
     touched_in,
     update_review,
-    with_notices,
-    without_notices,
 )
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
-from memory_pipeline.proposals.validity import invalid
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace
 
@@ -103,6 +96,16 @@ class Reconciled:
     """The reasons why connected agents do not see the current lines."""
     pending: int = 0
 
+    def add(self, decisions: Iterable[Decision]) -> None:
+        """Add what was decided to the proposals of each outcome."""
+        ids = {APPROVED: self.approved, REJECTED: self.rejected, EXPIRED: self.expired, SUPERSEDED: self.superseded}
+        reasons = {INVALID: self.invalid, WITHDRAWN: self.withdrawn}
+        for made in decisions:
+            if made.decision in reasons:
+                reasons[made.decision][made.proposal_id] = made.reason or ""
+            else:
+                (self.automatic if made.surface == AUTO_SURFACE else ids[made.decision]).append(made.proposal_id)
+
     @property
     def messages(self) -> list[str]:
         """Sentences about fixes that are left to the user, and about decisions that nobody took now."""
@@ -123,6 +126,16 @@ class Reconciled:
             *self.not_refreshed,
         ]
 
+    @property
+    def news(self) -> list[str]:
+        """What the user did not just cause on the page or the command line, and what is left to do, in sentences."""
+        found = [self.damaged] if self.damaged else []
+        found += [f"{p} was approved in REVIEW.md." for p in self.approved]
+        found += [f"{p} was rejected in REVIEW.md." for p in self.rejected]
+        found += [f"{p} expired." for p in self.expired]
+        found += [f"{p} superseded." for p in self.superseded]
+        return [*found, *self.messages, *self.warnings]
+
 
 def reconcile(
     workspace: Workspace, now: datetime, *, tasks_are_read: bool = False, wait: float = LOCK_SECONDS
@@ -133,7 +146,6 @@ def reconcile(
     filelock.Timeout if another process reconciles for more than ``wait`` seconds.
     """
     settings, result, new = workspace.settings, Reconciled(), ""
-    remove_temporary_files(settings.workspace, but_in=settings.dagster_home)  # once per run, like this function
     with OpenLog.open(workspace, wait=wait) as log:
         log.add_fixes(fixes := new_fixes(workspace, log, now), now)
         result.offered = [row["proposal_id"] for row in fixes]
@@ -159,18 +171,40 @@ def reconcile(
 
 
 def _updated_review(workspace: Workspace, log: ProposalLog, text: str | None, now: datetime) -> str:
-    """The next text of REVIEW.md; without a text a new one."""
-    settings, pending = workspace.settings, log.pending()
-    kept = without_notices(text) if text is not None else None
-    there = log.rows(offered_in(kept or ""))
-    touched = touched_in(kept or "", {p: _proposal(settings, log, row, "", now) for p, row in there.items()})
-    waiting = _select_for_display(log, pending, touched, settings, now)
-    offered = _proposals_for_file(workspace, log, waiting, there, now)
-    out = log.status.keys() - {row["proposal_id"] for row in waiting}  # decided, or displaced by better ones
-    new = update_review(kept, offered, out, day=day_of(now, settings.zone), now=now)
-    automatic = recently_approved(workspace, log, now) if AUTO_SURFACE in log.frame["surface"] else []
-    nothing = "" if log.table("proposals").height else _workspace_summary(workspace)
-    return with_notices(new, automatic, len(pending) - len(waiting), nothing)
+    """The next text of REVIEW.md; without a text a new one.
+
+    Proposals that are in it already are given without evidence, as the user may have edited it. All are displayed from
+    now on, also those that returned, so that another run on the same day writes the same file.
+    """
+    settings, pending, current = workspace.settings, log.pending(), text or ""
+    there = _proposals(settings, log, offered_in(current), now)
+    waiting = _select_for_display(log, pending, touched_in(current, there), settings, now)
+    rows: list[ProposalState] = [{**row, "on_display": True} for row in waiting]
+    new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in there], now=now)
+    offered = {r["proposal_id"]: as_proposal(settings, log, r, now) for r in rows} | {p.proposal_id: p for p in new}
+    return update_review(
+        text,
+        list(offered.values()),
+        log.status.keys() - offered.keys(),  # decided, or displaced by better ones
+        day=day_of(now, settings.zone),
+        now=now,
+        waiting=len(pending) - len(waiting),
+        notices=list(_notices(workspace, log, now)),
+    )
+
+
+def _notices(workspace: Workspace, log: ProposalLog, now: datetime) -> Iterator[str]:
+    """The proposals that were approved automatically, and what a workspace without any proposal has."""
+    if AUTO_SURFACE in log.frame["surface"] and (automatic := recently_approved(workspace, log, now)):
+        ids = ", ".join(f"`{p}`" for p in automatic)
+        yield f"Approved automatically: {ids}. To take one back, undo its change in the file; `memory why ID` shows it."
+    if not log.table("proposals").height:
+        yield f"Nothing is sure enough to be offered: {_workspace_summary(workspace)}"
+
+
+def _proposals(settings: Settings, log: ProposalLog, ids: Iterable[str], now: datetime) -> dict[str, Proposal]:
+    """These proposals by id, without evidence; unknown ids are left out."""
+    return {p: as_proposal(settings, log, row, now) for p, row in log.rows(ids).items()}
 
 
 def decide(
@@ -192,12 +226,12 @@ def decide(
         rows = log.rows(decisions)
         for proposal_id, decision in decisions.items():
             _check_open(proposal_id, decision, rows.get(proposal_id))
-        texts, sections = texts or {}, sections or {}
-        taken = [
-            Decision(p, decision, surface, _visible_text(texts.get(p) or rows[p]["text"], p), sections.get(p))
-            for p, decision in decisions.items()
-            if rows[p]["status"] == PENDING
-        ]
+        taken = []
+        for p, decision in decisions.items():
+            if rows[p]["status"] == PENDING:
+                text = (texts or {}).get(p) or rows[p]["text"]
+                text = visible(text) if is_fix(p) else one_line(text)  # the change of a fix may have several lines
+                taken.append(Decision(p, decision, surface, text, (sections or {}).get(p)))
         made = _validated(workspace, log, taken)
         log.record_decisions(made, now)
     return {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
@@ -227,39 +261,6 @@ def on_display(workspace: Workspace, log: ProposalLog) -> list[ProposalState]:
     path = workspace.settings.review_file
     on_file = offered_in(decode(path.read_bytes())) if path.exists() else {}
     return _select_for_display(log, log.pending(), on_file, workspace.settings, now_utc())
-
-
-def as_offered(
-    workspace: Workspace, log: ProposalLog, rows: Iterable[ProposalState], *, now: datetime | None = None
-) -> list[Proposal]:
-    """Rows of `ProposalLog.frame` as items of REVIEW.md."""
-    rows, now = list(rows), now or now_utc()
-    if not rows:
-        return []
-    olds = {old for r in rows for old in r["supersedes"] or []}
-    texts = log.events(PROMOTED).select("proposal_id", "text") if olds else pl.DataFrame()
-    lines = evidence_lines(workspace, rows, {p: t for p, t in texts.iter_rows() if p in olds})
-    return [_proposal(workspace.settings, log, r, lines[r["proposal_id"]], now) for r in rows]
-
-
-def _proposal(settings: Settings, log: ProposalLog, row: ProposalState, evidence: str, now: datetime) -> Proposal:
-    fix = log.fixes.get(row["proposal_id"]) if is_fix(row["proposal_id"]) else None
-    expires_on = expiring_on(settings, row, now)
-    change = change_of(fix) if fix else None
-    return Proposal(row["proposal_id"], row["section"], row["text"], evidence, expires_on, change)
-
-
-def _proposals_for_file(
-    workspace: Workspace, log: ProposalLog, rows: Sequence[ProposalState], on_file: Collection[str], now: datetime
-) -> list[Proposal]:
-    """Pending proposals for the file, without evidence for those already in it, which the user may have edited.
-
-    All are displayed from now on, also those that returned, so that another run on the same day writes the same file.
-    """
-    rows = [{**row, "on_display": True} for row in rows]
-    new = as_offered(workspace, log, [r for r in rows if r["proposal_id"] not in on_file], now=now)
-    evidence = {proposal.proposal_id: proposal.evidence for proposal in new}
-    return [_proposal(workspace.settings, log, r, evidence.get(r["proposal_id"], ""), now) for r in rows]
 
 
 def _select_for_display(
@@ -295,28 +296,24 @@ def _record_display(log: OpenLog, text: str, now: datetime) -> None:
     status, named = log.status, PROPOSAL_ID.findall(text)
     shown = [p for p in offered_in(text) if status.get(p) == PENDING]
     gone = [p for p in sorted(log.standing_on(REVIEW_SURFACE)) if p not in named and status.get(p) == PENDING]
-    log.record_displaced(gone, now, surface=REVIEW_SURFACE)
-    log.record_shown(dict.fromkeys(shown), now, surface=REVIEW_SURFACE)
-    log.record_day(now, surface=REVIEW_SURFACE, there=shown)
+    log.record(DISPLACED, gone, now, surface=REVIEW_SURFACE)
+    log.record_shown(shown, now, surface=REVIEW_SURFACE)
+    log.record(SHOWN_DAY, shown, now, surface=REVIEW_SURFACE)
     tasks = [p for p in sorted(log.standing_on(TODOIST_SURFACE)) if status.get(p) == PENDING]
-    log.record_day(now, surface=TODOIST_SURFACE, there=tasks)
+    log.record(SHOWN_DAY, tasks, now, surface=TODOIST_SURFACE)
 
 
-def _read_review(
-    settings: Settings, log: ProposalLog, text: str | None
-) -> tuple[ReviewReading, dict[str, ProposalState]]:
-    """The decisions in REVIEW.md, and the proposals that were in it when it was last written."""
-    base = settings.review_shown
-    base_text = decode(base.read_bytes()) if base.exists() else None
-    if text is None and base_text is None:
+def _read_review(settings: Settings, log: ProposalLog, text: str | None) -> tuple[ReviewReading, dict[str, Proposal]]:
+    """The decisions in REVIEW.md, and the proposals that were in it when it was last written, or displaced before."""
+    path, now = settings.review_shown, now_utc()  # the time is irrelevant here
+    base = decode(path.read_bytes()) if path.exists() else None
+    if text is None and base is None:
         return ReviewReading({}, [], None, []), {}  # first run: nothing was shown before
-    known = log.rows(offered_in(base_text if base_text is not None else text or ""))
-    stamp = last_updated_in(base_text) if base_text is not None else None
+    shown = _proposals(settings, log, offered_in(base if base is not None else text or ""), now)
     displaced = log.events(DISPLACED, pl.col("surface") == REVIEW_SURFACE)["proposal_id"]
-    earlier = log.rows(set(displaced) & set(offered_in(text or "")) - known.keys())
-    now = now_utc()  # irrelevant here
-    shown, before = ({p: _proposal(settings, log, r, "", now) for p, r in rows.items()} for rows in (known, earlier))
-    return read_decisions(text, shown, earlier=before, last_updated=stamp), known | earlier
+    earlier = _proposals(settings, log, set(displaced) & set(offered_in(text or "")) - shown.keys(), now)
+    stamp = last_updated_in(base) if base is not None else None
+    return read_decisions(text, shown, earlier=earlier, last_updated=stamp), shown | earlier
 
 
 def _undecided(status: Mapping[str, str], ids: Iterable[str]) -> list[str]:
@@ -331,29 +328,18 @@ def _new_decisions(
     If REVIEW.md is unreadable, the only automatic ones are replacements, as the file may hold the user's decision.
     """
     made = _read_back(workspace, log, text, result)
-    superseded = supersessions(log.after(made, now))
-    result.superseded += _ids(superseded)
-    made += superseded
-    if result.damaged:
-        return made
-    settings = workspace.settings
-    unread = set[str]() if tasks_are_read or not settings.todoist.enabled else log.shown_on(TODOIST_SURFACE)
-    withdrawn = [d for d in withdrawals(workspace, log.after(made, now)) if d.proposal_id not in unread]
-    result.withdrawn |= {d.proposal_id: d.reason or "" for d in withdrawn}
-    made += withdrawn
-    expired = [d for d in expiries(settings, log.after(made, now), now) if d.proposal_id not in unread]
-    result.expired += _ids(expired)
-    made += expired
-    if settings.auto_fix or settings.auto_promote != OFF:
-        noted, automatic = automatic_approvals(workspace, log.after(made, now), now, unread)
-        log.add(WOULD_PROMOTE, noted, now)  # before the decisions: decided proposals are not considered again
-        result.automatic += _ids(automatic)
-        made += automatic
+    made += supersessions(log.after(made, now))
+    if not result.damaged:
+        settings = workspace.settings
+        unread = set[str]() if tasks_are_read or not settings.todoist.enabled else log.shown_on(TODOIST_SURFACE)
+        made += [d for d in withdrawals(workspace, log.after(made, now)) if d.proposal_id not in unread]
+        made += [d for d in expiries(settings, log.after(made, now), now) if d.proposal_id not in unread]
+        if settings.auto_fix or settings.auto_promote != OFF:
+            noted, automatic = automatic_approvals(workspace, log.after(made, now), now, unread)
+            log.add(WOULD_PROMOTE, noted, now)  # before the decisions: decided proposals are not considered again
+            made += automatic
+    result.add(made)
     return made
-
-
-def _ids(decisions: Iterable[Decision]) -> list[str]:
-    return [d.proposal_id for d in decisions]
 
 
 def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result: Reconciled) -> list[Decision]:
@@ -375,17 +361,8 @@ def _read_back(workspace: Workspace, log: ProposalLog, text: str | None, result:
     waiting = {p for p in known if status[p] == PENDING}
     approvals = reading.approved.items()
     made = [Decision(p, APPROVED, REVIEW_SURFACE, t, sections[p]) for p, t in approvals if p in waiting]
-    made += [Decision(p, REJECTED, REVIEW_SURFACE, known[p]["text"]) for p in reading.rejected if p in waiting]
-    made = _validated(workspace, log, made)
-    result.invalid |= {d.proposal_id: d.reason or "" for d in made if d.decision == INVALID}
-    result.approved += _ids(d for d in made if d.decision == APPROVED)
-    result.rejected += _ids(d for d in made if d.decision == REJECTED)
-    return made
-
-
-def _visible_text(text: str, proposal_id: str) -> str:
-    """The text on one line; the change of a fix may have several lines."""
-    return visible(text) if is_fix(proposal_id) else one_line(text)
+    made += [Decision(p, REJECTED, REVIEW_SURFACE, known[p].text) for p in reading.rejected if p in waiting]
+    return _validated(workspace, log, made)
 
 
 def _validated(workspace: Workspace, log: ProposalLog, decisions: Sequence[Decision]) -> list[Decision]:

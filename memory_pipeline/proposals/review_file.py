@@ -6,9 +6,9 @@ A proposal is one list item with its evidence below it::
       _2026-03-05 · session name · “quote”_
 
 Friction fixes follow under their own heading, with their change quoted between item and evidence; see `quoted_change`.
-`read_decisions` returns the user's decisions, `touched_in` the proposals that they edited, `update_review` the next
-version of the text, and `with_notices` adds lines that name automatic promotions and the number of waiting proposals.
-None of them touches a file. They work by lines; a line that does not have exactly our format belongs to the user.
+`read_decisions` returns the user's decisions, `touched_in` the proposals that they edited, and `update_review` the next
+version of the text. None of them touches a file. They work by lines; a line that does not have exactly our format
+belongs to the user.
 """
 
 import re
@@ -42,6 +42,14 @@ _EVIDENCE = deferred(r"  _\d{4}-\d{2}-\d{2}\b.*_\r?\n?")
 _EXPIRES = deferred(r" · expires on \d{4}-\d{2}-\d{2}_$")
 _LIST = deferred(r"\s*[-*+][ \t]")
 _INDENTED_TEXT = deferred(r"[ \t]+(?![-*+][ \t]|\d+[.)][ \t]|_|#)\S")
+_ALL = "`memory review` goes through all, and `memory review --list` lists them."
+_NOTICE = re.compile(
+    r"_(?:Approved automatically|Promoted automatically|Fixed automatically|Withdrawn, for it has stopped"
+    r"|Nothing is sure enough to be offered|The best \d+ of \d+ pending proposals are shown here"
+    r"|\d+ more are pending)[:;][^\r\n]*_\s*$"
+)
+"""A notice of this or of an earlier version."""
+_OURS = (_ITEM, _HEADING, _COUNT, _NOTICE)
 
 _HEADER = """\
 # Pending Memory Proposals
@@ -96,9 +104,13 @@ class ReviewReading:
 
 @dataclass(frozen=True)
 class _Item:
-    """A proposal's lines in the file, as indices: its own including continuations, and its evidence if unchanged."""
+    """A proposal's lines in the file, as indices: its own including continuations, and its evidence if unchanged.
+
+    ``section`` is that of the nearest heading above; None if that is not one of our groups.
+    """
 
     proposal_id: str
+    section: str | None
     mark: str
     text: str
     lines: list[int]
@@ -164,8 +176,7 @@ def offered_in(current: str) -> dict[str, str | None]:
 
     Notes that mention a proposal do not count.
     """
-    lines = split_lines(current)
-    return {item.proposal_id: _section_of(lines, item.lines[0]) for item in _items(lines)}
+    return {item.proposal_id: item.section for item in _items(split_lines(current))}
 
 
 def touched_in(current: str, proposals: Mapping[str, Proposal]) -> set[str]:
@@ -176,7 +187,7 @@ def touched_in(current: str, proposals: Mapping[str, Proposal]) -> set[str]:
             continue
         change = tuple(shown_lines(proposal.change)) if proposal.change else ()
         as_offered = ("", _plain(proposal.first_line), change)
-        is_moved = not proposal.change and not _are_equal(_section_of(lines, item.lines[0]), _plain(proposal.section))
+        is_moved = not proposal.change and not _are_equal(item.section, _plain(proposal.section))
         below = (item.lines[-1] if item.evidence is None else item.evidence) + 1
         has_note = below < len(lines) and lines[below].strip() and not any(p.match(lines[below]) for p in _OURS)
         if (item.mark, item.text, item.quoted) != as_offered or is_moved or has_note:
@@ -185,10 +196,18 @@ def touched_in(current: str, proposals: Mapping[str, Proposal]) -> set[str]:
 
 
 def update_review(
-    current: str | None, pending: Sequence[Proposal], decided: Collection[str], *, day: date, now: datetime
+    current: str | None,
+    pending: Sequence[Proposal],
+    decided: Collection[str],
+    *,
+    day: date,
+    now: datetime,
+    waiting: int = 0,
+    notices: Sequence[str] = (),
 ) -> str:
     """The next text of REVIEW.md: ``decided`` and displaced lines are removed, missing pending ones are added, and
-    everything else is kept.
+    everything else is kept. Above the count line are ``notices``, and the number of pending proposals that are
+    ``waiting``, as they are not shown.
 
     ``now`` is timezone-aware. None as text creates a new file, also in place of a damaged one. The function is
     idempotent.
@@ -197,18 +216,24 @@ def update_review(
     if current is None:
         current = _HEADER.format(day=day.isoformat(), stamp=stamp, count=0)
     newline = newline_of(current)
-    before = split_lines(current)
+    before = [line for line in split_lines(current) if not _NOTICE.match(line)]
     lines = _without_decided(before, decided)
-    waiting = [proposal for proposal in pending if proposal.proposal_id not in decided]
-    present, known = {item.proposal_id for item in _items(lines)}, {proposal.proposal_id for proposal in waiting}
-    for proposal in waiting:
+    shown = [proposal for proposal in pending if proposal.proposal_id not in decided]
+    present, known = {item.proposal_id for item in _items(lines)}, {proposal.proposal_id for proposal in shown}
+    for proposal in shown:
         if proposal.proposal_id not in present and not _is_malformed(lines, proposal, known):
             _add(lines, proposal, newline)
-    _set_expiry(lines, {proposal.proposal_id: proposal.expires_on for proposal in waiting if proposal.expires_on})
+    _set_expiry(lines, {proposal.proposal_id: proposal.expires_on for proposal in shown if proposal.expires_on})
     lines = _without_empty_groups(lines)
     count = _last_count(before)
-    if lines != before or count is None or int(count["count"]) != len(waiting):
-        _refresh_count(lines, day.isoformat(), f"_Last updated: {stamp} | {len(waiting)} proposals pending_")
+    is_changed = lines != before or count is None or int(count["count"]) != len(shown)
+    if is_changed:
+        _set_day(lines, day)
+    _set_count(lines, len(shown), waiting, stamp if is_changed else None)
+    if waiting:
+        best = f"The best {len(shown)} of {len(shown) + waiting} pending proposals are shown here"
+        notices = [*notices, f"{best}; the other {waiting} wait. {_ALL}"]
+    insert_lines(lines, _place_of_count(lines), [f"_{notice}_" for notice in notices], newline)
     return "".join(lines)
 
 
@@ -226,7 +251,9 @@ def _damage(current: str | None) -> str | None:
 
 
 def _items(lines: Sequence[str]) -> Iterator[_Item]:
+    section = None
     for start, line in enumerate(lines):
+        section = _section_of(line) if _HEADING.match(line) else section
         found = _ITEM.match(line)
         if found is None:
             continue
@@ -242,12 +269,12 @@ def _items(lines: Sequence[str]) -> Iterator[_Item]:
             quote.append(below)
         own += quote
         change = unquoted([lines[index] for index in quote])
-        yield _Item(found["id"], found["mark"].strip().lower(), text, own, _evidence_after(lines, own[-1]), change)
+        mark, evidence = found["mark"].strip().lower(), _evidence_after(lines, own[-1])
+        yield _Item(found["id"], section, mark, text, own, evidence, change)
 
 
-def _section_of(lines: Sequence[str], index: int) -> str | None:
-    """The section of the nearest heading above; None if that is not one of our groups."""
-    heading = next((line for line in reversed(lines[:index]) if _HEADING.match(line)), "")
+def _section_of(heading: str) -> str | None:
+    """The section of one of our groups; None for another heading."""
     group = _GROUP.match(heading)
     return group["section"].strip() or None if group else None
 
@@ -305,13 +332,10 @@ def _orphaned_change(lines: Sequence[str], evidence: int, owned: Collection[int 
 
 
 def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
-    section = _plain(proposal.section)
-    new = [f"- [ ] `{proposal.proposal_id}` {_plain(proposal.first_line)}".rstrip()]
-    new += quoted(proposal.change) if proposal.change else []
-    if evidence := _plain(proposal.evidence_line):
-        new.append(f"  _{evidence}_")
+    section, new = _plain(proposal.section), _rendered(proposal)
     for index, line in enumerate(lines):
-        if _is_group_of(line, proposal, section):
+        group = _GROUP.match(line)
+        if _FIXES.match(line) if proposal.change else group and _are_equal(group["section"], section):
             end = index + 1
             while end < len(lines) and not (_HEADING.match(lines[end]) or _COUNT.match(lines[end])):
                 end += 1
@@ -319,7 +343,7 @@ def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
                 end -= 1
             insert_lines(lines, end, new, newline)
             return
-    place = max(index for index, line in enumerate(lines) if _COUNT.match(line))
+    place = _place_of_count(lines)
     if not proposal.change:  # fixes are at the end
         place = next((index for index, line in enumerate(lines[:place]) if _FIXES.match(line)), place)
     gap = [""] if place and lines[place - 1].strip() else []
@@ -327,11 +351,12 @@ def _add(lines: list[str], proposal: Proposal, newline: str) -> None:
     insert_lines(lines, place, [*gap, heading, *new, ""], newline)
 
 
-def _is_group_of(line: str, proposal: Proposal, section: str) -> bool:
-    if proposal.change:
-        return _FIXES.match(line) is not None
-    group = _GROUP.match(line)
-    return group is not None and _are_equal(group["section"], section)
+def _rendered(proposal: Proposal) -> list[str]:
+    """The lines of the item."""
+    lines = [f"- [ ] `{proposal.proposal_id}` {_plain(proposal.first_line)}".rstrip()]
+    lines += quoted(proposal.change) if proposal.change else []
+    evidence = _plain(proposal.evidence_line)
+    return [*lines, f"  _{evidence}_"] if evidence else lines
 
 
 def _are_equal(one: str | None, other: str) -> bool:
@@ -344,13 +369,9 @@ def _set_expiry(lines: list[str], expiring: Mapping[str, date]) -> None:
     for item in list(_items(lines)):
         if item.proposal_id in expiring and item.evidence is not None:
             line = lines[item.evidence]
-            body = _without_expiry(line.rstrip()).removesuffix("_")
+            body = _EXPIRES.sub("_", line.rstrip()).removesuffix("_")
             dated = f"{body} · expires on {expiring[item.proposal_id].isoformat()}_"
             lines[item.evidence] = dated + line[len(line.rstrip()) :]
-
-
-def _without_expiry(line: str) -> str:
-    return _EXPIRES.sub("_", line)
 
 
 def _plain(text: str) -> str:
@@ -372,56 +393,22 @@ def _without_empty_groups(lines: list[str]) -> list[str]:
     return kept
 
 
-def _refresh_count(lines: list[str], day: str, count_line: str) -> None:
+def _set_day(lines: list[str], day: date) -> None:
     for index, line in enumerate(lines):
         if found := _DAY_LINE.match(line):
-            lines[index] = line[: found.start("day")] + day + line[found.end("day") :]
-            break
-    place = max(index for index, line in enumerate(lines) if _COUNT.match(line))
-    ending = lines[place][len(lines[place].rstrip("\r\n")) :]
-    lines[place] = count_line + ending
+            lines[index] = line[: found.start("day")] + day.isoformat() + line[found.end("day") :]
+            return
 
 
-_UNDO = "To take one back, undo its change in the file; `memory why ID` shows it."
-_ALL = "`memory review` goes through all, and `memory review --list` lists them."
-_NOTICE = re.compile(
-    r"_(?:Approved automatically|Promoted automatically|Fixed automatically|Withdrawn, for it has stopped"
-    r"|Nothing is sure enough to be offered|The best \d+ of \d+ pending proposals are shown here"
-    r"|\d+ more are pending)[:;][^\r\n]*_\s*$"
-)
-"""A notice of `with_notices`, or of an earlier version."""
-_OURS = (_ITEM, _HEADING, _COUNT, _NOTICE)
+def _place_of_count(lines: Sequence[str]) -> int:
+    return max(index for index, line in enumerate(lines) if _COUNT.match(line))
 
 
-def with_notices(text: str, automatic: Sequence[str], waiting: int, nothing_offered: str = "") -> str:
-    """The text with these notices above its count line, which gives the total number of proposals; unchanged if nothing
-    was approved automatically and nothing waits. ``nothing_offered``: the sentence for a workspace without any
-    proposal."""
-    lines = split_lines(text)
-    count = _last_count(lines)
-    if count is None:
-        return text
-    place = len(lines) - 1 - lines[::-1].index(count.string)
-    notices = []
-    if automatic:
-        notices.append(f"_Approved automatically: {', '.join(f'`{p}`' for p in automatic)}. {_UNDO}_")
-    if nothing_offered:
-        notices.append(f"_Nothing is sure enough to be offered: {nothing_offered}_")
-    if waiting > 0:
-        shown, total = int(count["count"]), int(count["count"]) + waiting
-        notices.append(
-            f"_The best {shown} of {total} pending proposals are shown here; the other {waiting} wait. {_ALL}_"
-        )
-        lines[place] = f"{count.string[: count.end('count')]} shown of {total}{count.string[count.end('count') :]}"
-    insert_lines(lines, place, notices, newline_of(text))
-    return "".join(lines)
-
-
-def without_notices(text: str) -> str:
-    """The text without notices and without the total number of proposals."""
-    lines = [line for line in split_lines(text) if not _NOTICE.match(line)]
-    count = _last_count(lines)
-    if count is not None and count["of"]:
-        place = len(lines) - 1 - lines[::-1].index(count.string)
-        lines[place] = count.string[: count.start("of")] + count.string[count.end("of") :]
-    return "".join(lines)
+def _set_count(lines: list[str], shown: int, waiting: int, stamp: str | None) -> None:
+    """Update the numbers in the count line, and the time of the last update if there was one."""
+    place = _place_of_count(lines)
+    total = f" shown of {shown + waiting}" if waiting else ""
+    found = _COUNT.match(lines[place])
+    if found and (stamp or total != (found["of"] or "")):
+        ending = lines[place][len(lines[place].rstrip("\r\n")) :]
+        lines[place] = f"_Last updated: {stamp or found['stamp']} | {shown}{total} proposals pending_{ending}"

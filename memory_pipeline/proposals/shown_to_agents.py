@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from memory_pipeline.actions.files import has_hooks, write_files
+from memory_pipeline.actions.files import write_files
 from memory_pipeline.actions.outcomes import by_line, outcomes
 from memory_pipeline.actions.rules import ApprovedLine, Rule, rules_of
 from memory_pipeline.agents.connecting import Line, refresh
+from memory_pipeline.agents.hooks import has_hooks
 from memory_pipeline.friction.rules import promotion_days
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.blocks import one_line
@@ -18,12 +20,7 @@ from memory_pipeline.settings import Settings
 
 def lines_for_agents(settings: Settings) -> list[Line]:
     """The lines of MEMORY.md that are not struck through. Raises FileNotFoundError."""
-    lines = [line for line in lines_of(settings.memory_file.read_bytes()) if not line.is_struck]
-    projects = _by_heading(settings, lines)
-    return [
-        Line(one_line(line.section), one_line(line.text), line.project or projects.get(line.proposal_id or ""))
-        for line in lines
-    ]
+    return [Line(line.section, line.text, line.project) for line in _active_lines(settings)]
 
 
 def refresh_agents(settings: Settings) -> list[str]:
@@ -50,23 +47,27 @@ def write_hints(settings: Settings, lake: Lake) -> None:
 def approved_rules(settings: Settings, lake: Lake) -> list[Rule]:
     """The lines of MEMORY.md in force as rules about tool calls. Raises `RuleError` for unreadable modes."""
     try:
-        data = settings.memory_file.read_bytes()
+        lines = _active_lines(settings)
     except FileNotFoundError:
         return []
-    lines = [line for line in lines_of(data) if not line.is_struck]
-    projects, days = _by_heading(settings, lines), promotion_days(lake)
-    return rules_of(
-        settings,
-        (
-            ApprovedLine(
-                line.proposal_id,
-                one_line(line.text),
-                line.project or projects.get(line.proposal_id or ""),
-                days.get(line.proposal_id or ""),
-            )
-            for line in lines
-        ),
-    )
+    days = promotion_days(lake)
+    found = (ApprovedLine(x.proposal_id, x.text, x.project, days.get(x.proposal_id or "")) for x in lines)
+    return rules_of(settings, found)
+
+
+def _active_lines(settings: Settings) -> list[MemoryLine]:
+    """The lines that are not struck through, each with its project. Raises FileNotFoundError."""
+    lines = [line for line in lines_of(settings.memory_file.read_bytes()) if not line.is_struck]
+    projects = _by_heading(settings, lines)
+    return [
+        replace(
+            line,
+            section=one_line(line.section),
+            text=one_line(line.text),
+            project=line.project or projects.get(line.proposal_id or ""),
+        )
+        for line in lines
+    ]
 
 
 def _by_heading(settings: Settings, lines: Sequence[MemoryLine]) -> dict[str, str]:

@@ -24,11 +24,26 @@ from memory_pipeline.lake.store import fingerprint_of
 from memory_pipeline.lake.tables import TABLES
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.proposals.duplicates import Known, KnownLines
-from memory_pipeline.proposals.events import APPROVED, DECIDED, PENDING, ProposalLog, last_numbers, proposal_id
+from memory_pipeline.proposals.events import (
+    APPROVED,
+    DECIDED,
+    PENDING,
+    ProposalLog,
+    content_hash,
+    last_numbers,
+    proposal_id,
+    with_sessions,
+)
 from memory_pipeline.proposals.memory_file import read_lines
-from memory_pipeline.proposals.offering import LASTING, MAX_OF_SESSION, is_offered, is_quoted
-from memory_pipeline.proposals.remembering import content_hash
-from memory_pipeline.proposals.score import line_score, use_score, why_left_out, with_sessions
+from memory_pipeline.proposals.offering import (
+    LASTING,
+    MAX_OF_SESSION,
+    is_offered,
+    is_quoted,
+    line_score,
+    use_score,
+    why_left_out,
+)
 from memory_pipeline.reflections.types import section_at
 from memory_pipeline.scope import may_end
 from memory_pipeline.stages import Built
@@ -96,7 +111,7 @@ class ProposalsStage:
         known, vectors = self._known_lines(), self._vectors([line["sources"][0] for line in lines])
         rows: list[ProposalRow] = []
         supports: list[SupportRow] = []
-        number, texts = self._last_number[f"{day:%Y%m%d}"], list[str]()
+        texts = list[str]()
         # rebuilding a day includes what it offered before
         leads = (observed.get(row["sources"][1]) for row in typed_rows(of_day, ProposalRow) if row["sources"][1:])
         of_session = Counter(lead["session_id"] for lead in leads if lead)
@@ -107,31 +122,35 @@ class ProposalsStage:
             text, vector = one_line(line["text"]), vectors.get(line["sources"][0])
             texts.append(text)
             replaced = self._replaced_proposals(known, line, text) if line["kind"] in STATES else []
-            same = known.from_sources(line["sources"])
-            if same and (same.proposal_id in replaced or differs(text, same.text)):
-                same = None  # the reflector merged the two
-            if not (same or replaced):
-                same = known.same(text, vector, line["projects"] or ())
-            if same:
+            if same := _same(known, line, text, vector, replaced):
                 supports += self._support(day, same, line, sources)
-            elif (replaced or is_offered(line, sources)) and not self._is_replaced(known, line, text):
-                if not is_quoted(line, sources):
-                    session = sources[0]["session_id"] if sources else NOTES
-                    of_session[session] += 1
-                    if of_session[session] > MAX_OF_SESSION and session != NOTES:
-                        continue
-                number += 1
-                row = _row(day, number, line | {"text": text, "owner": self.settings.owner}, sources, replaced)
-                rows.append(row)
-                self._last_number[f"{day:%Y%m%d}"] = number
-                self._made[row["proposal_id"]] = {**row, "status": PENDING}
-                known.add(Known(row["proposal_id"], text, tuple(row["projects"] or ())), row["sources"], vector)
+                continue
+            is_new = (replaced or is_offered(line, sources)) and not self._is_replaced(known, line, text)
+            if is_new and (is_quoted(line, sources) or _is_within_limit(of_session, sources)):
+                rows.append(self._offer(day, known, line | {"text": text}, sources, replaced, vector))
         frames = {
             "supports": pl.DataFrame(supports, schema=TABLES["supports"].columns),
             "proposals": pl.concat([of_day, pl.DataFrame(rows, schema=TABLES["proposals"].columns)]),
         }
         self._log(day, frames, texts)
         return Built(frames)
+
+    def _offer(
+        self,
+        day: date,
+        known: KnownLines,
+        line: ScoredLine,
+        sources: Sequence[SourceRow],
+        replaced: list[str],
+        vector: Sequence[float] | None,
+    ) -> ProposalRow:
+        """The row of a new proposal, which is known from now on."""
+        self._last_number[f"{day:%Y%m%d}"] += 1
+        number = self._last_number[f"{day:%Y%m%d}"]
+        row = _row(day, number, line | {"owner": self.settings.owner}, sources, replaced)
+        self._made[row["proposal_id"]] = {**row, "status": PENDING}
+        known.add(Known(row["proposal_id"], row["text"], tuple(row["projects"] or ())), row["sources"], vector)
+        return row
 
     def _log(self, day: date, frames: Mapping[str, pl.DataFrame], best_first: Sequence[str]) -> None:
         """Write the daily log without notes about removed proposals, so that no log keeps withdrawn words."""
@@ -263,6 +282,23 @@ class ProposalsStage:
                 "worth": line["worth"],
             }
         ]
+
+
+def _same(
+    known: KnownLines, line: ScoredLine, text: str, vector: Sequence[float] | None, replaced: Sequence[str]
+) -> Known | None:
+    """The known line into which this one is merged, or None."""
+    same = known.from_sources(line["sources"])
+    if same and same.proposal_id not in replaced and not differs(text, same.text):
+        return same  # otherwise the reflector merged the two
+    return None if replaced else known.same(text, vector, line["projects"] or ())
+
+
+def _is_within_limit(of_session: Counter[str], sources: Sequence[SourceRow]) -> bool:
+    """Count a model's line for its session; False if the session has too many."""
+    session = sources[0]["session_id"] if sources else NOTES
+    of_session[session] += 1
+    return of_session[session] <= MAX_OF_SESSION or session == NOTES
 
 
 def _quoted(label: str, lines: Sequence[str]) -> str:

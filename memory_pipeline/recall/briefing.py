@@ -18,9 +18,9 @@ from memory_pipeline.lake.rows import ObservationRow, ProposalState, typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.observations.types import COMPLETED, DOUBTED, EXTRACTIVE, words_of
 from memory_pipeline.proposals.events import PENDING, SHOWN_DAY, ProposalLog, is_fix
-from memory_pipeline.proposals.expiry import expiring_on
 from memory_pipeline.proposals.memory_file import normalised
-from memory_pipeline.proposals.score import USER
+from memory_pipeline.proposals.offering import USER
+from memory_pipeline.proposals.outcomes import expiring_on
 from memory_pipeline.recall.assembly import Briefing, Line, Section, choose
 from memory_pipeline.recall.cache import read_json
 from memory_pipeline.recall.folders import project_of_place

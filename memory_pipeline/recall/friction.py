@@ -16,8 +16,8 @@ from memory_pipeline.friction.active import (
     active_patterns,
     ended,
     last_day_looked_at,
+    patterns_on,
     points_in,
-    the_pattern,
     why_none,
 )
 from memory_pipeline.lake.rows import FrictionRow, typed_rows
@@ -79,7 +79,7 @@ def explain_pattern(settings: Settings, identifier: str) -> dict[str, Any]:
             f"--ended` the ended ones."
         )
     day = last_day_looked_at(lake) or frame["day"][-1]
-    pattern = the_pattern(typed_rows(frame, FrictionRow), day, settings.lookback_days)
+    (pattern,) = patterns_on(day, typed_rows(frame, FrictionRow), settings.lookback_days)
     days = frame.select("day", "sessions", "occurrences", "minutes", "severity", "ended_on").to_dicts()
     spans = {tuple(span.values()): span for evidence in frame["evidence"].to_list() for span in evidence or ()}
     said = quoted_messages(settings, list(spans.values()))

@@ -19,10 +19,10 @@ from memory_pipeline.embeddings.index import Filters
 from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.storage import storage_of
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.cards import as_offered
 from memory_pipeline.proposals.context import NOT_KEPT
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.remembering import AGENT, remember
-from memory_pipeline.proposals.review import as_offered
 from memory_pipeline.proposals.review_file import Proposal
 from memory_pipeline.recall.answer import describe_source, extractive_answer
 from memory_pipeline.recall.briefing_cache import briefing_for

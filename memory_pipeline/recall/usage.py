@@ -96,7 +96,7 @@ def unused_lines(settings: Settings, lake: Lake, today: date) -> list[MemoryLine
 
     Lines that are newer than that, and all lines while the log is younger, are left out.
     """
-    from memory_pipeline.friction.shown import shown_lines
+    from memory_pipeline.friction.observed import shown_lines
     from memory_pipeline.proposals.events import PROMOTED, ProposalLog
     from memory_pipeline.proposals.memory_file import lines_of  # a hook that logs its use does not need these
     from memory_pipeline.recall.remembered import memory_bytes

@@ -12,7 +12,7 @@ from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.markdown.blocks import one_line
 from memory_pipeline.markdown.safe_write import decode
 from memory_pipeline.proposals.events import APPROVED, PROMOTED, REJECTED
-from memory_pipeline.proposals.expiry import expiring_on
+from memory_pipeline.proposals.outcomes import expiring_on
 from memory_pipeline.proposals.review import now_utc
 from memory_pipeline.proposals.review_file import offered_in
 from memory_pipeline.web.proposal_cache import Shown

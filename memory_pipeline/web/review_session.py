@@ -24,7 +24,6 @@ from memory_pipeline.markdown.safe_write import update_file
 from memory_pipeline.proposals.applying import left_to_the_user
 from memory_pipeline.proposals.events import PAGE_SURFACE, OpenLog, ProposalLog, is_fix
 from memory_pipeline.proposals.memory_file import MemoryLine, strike_line
-from memory_pipeline.proposals.outcomes import describe
 from memory_pipeline.proposals.quoted_change import visible
 from memory_pipeline.proposals.review import decide, now_utc, reconcile
 from memory_pipeline.proposals.shown_to_agents import refresh_agents
@@ -199,11 +198,11 @@ class ReviewSession:
             return
         made = reconcile(self.workspace, now_utc())
         self._read_at = self._state_of_review()
-        self._news.extend(describe(made))
+        self._news.extend(made.news)
 
     def _record_shown(self, proposal_ids: Sequence[str]) -> None:
         with OpenLog.open(self.workspace) as log:
-            log.record_shown(dict.fromkeys(proposal_ids), now_utc(), surface=PAGE_SURFACE)
+            log.record_shown(proposal_ids, now_utc(), surface=PAGE_SURFACE)
 
     def _state_of_review(self) -> tuple[int, int] | None:
         try:

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from memory_pipeline.actions.backtest import PastCall, back_test, describe, past_calls
 from memory_pipeline.actions.files import remove_files
-from memory_pipeline.actions.rules import RuleError, set_mode
+from memory_pipeline.actions.rules import PastCall, RuleError, back_test, describe, past_calls, set_mode
 from memory_pipeline.agents.agents import BY_NAME
 from memory_pipeline.agents.hooks import install
 from memory_pipeline.agents.kit.tool_calls import signature

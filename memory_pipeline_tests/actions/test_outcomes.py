@@ -16,7 +16,7 @@ from memory_pipeline.actions.outcomes import (
     stored_times,
     unheeded,
 )
-from memory_pipeline.friction.shown import shown_lines
+from memory_pipeline.friction.observed import shown_lines
 from memory_pipeline.proposals.shown_to_agents import approved_rules, write_hints
 from memory_pipeline.quality.page import rendered
 from memory_pipeline.quality.report import as_json, make_report

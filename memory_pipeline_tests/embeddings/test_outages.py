@@ -74,7 +74,7 @@ def test_without_the_server_a_day_is_proposed_all_the_same(opened: Workspace, cl
     assert is_incomplete(stage, down.lake, DAY)
     for later in (ReflectionsStage(down, ExtractiveReflector(), stage.encoder), ProposalsStage(down)):
         bring_up_to_date(later, down.lake, DAY)
-    bring_up_to_date(FrictionStage(down, stage.encoder), down.lake, DAY)
+    bring_up_to_date(FrictionStage(down), down.lake, DAY)
     assert set(down.lake.read("proposals")["text"]) == {UV, FRIDAY}
     assert days_by_words(down, [DAY]) == [DAY]
 
@@ -277,9 +277,9 @@ def test_a_folder_in_the_place_of_a_table_is_set_aside(opened: Workspace, first:
 
 
 def test_a_damaged_table_keeps_no_friction_from_being_found(opened: Workspace) -> None:
-    (opened.settings.lake_dir / "segments").mkdir()
-    opened.lake.path("segments", DAY).write_bytes(b"nonsense")
-    stage = FrictionStage.from_workspace(opened)
+    (opened.settings.lake_dir / "sessions").mkdir(exist_ok=True)
+    opened.lake.path("sessions", DAY).write_bytes(b"nonsense")
+    stage = FrictionStage(opened)
     stage.settings = opened.settings.model_copy(update={"friction_min_points": 1})
     bring_up_to_date(stage, opened.lake, DAY)
     assert opened.lake.days("friction_clusters") == [DAY]

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 
 from memory_pipeline.friction.attempts import REFUSED_CALL, Session, Turn
-from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.failures import Failure, failures_in
 from memory_pipeline.friction.failures import find_patterns as find_failure_patterns
 from memory_pipeline.friction.messages import corrects
-from memory_pipeline.friction.patterns import Pattern
+from memory_pipeline.friction.patterns import FrictionEvent, Pattern
 from memory_pipeline_tests.rows import DAY, at, day_after
 
 TOOL_ROLES = ("call", "result", "fails", "refused")

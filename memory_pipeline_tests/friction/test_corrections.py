@@ -1,8 +1,7 @@
 """Patterns of what users said: said again, a rule that is broken still, a line that is over."""
 
 from memory_pipeline.friction.corrections import Grouped, find_patterns
-from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.patterns import Pattern
+from memory_pipeline.friction.patterns import FrictionEvent, Pattern
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event

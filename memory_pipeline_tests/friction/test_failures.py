@@ -1,6 +1,6 @@
 """What goes wrong with tools again and again: failures, misuse, and an environment that is not as it should be."""
 
-from memory_pipeline.friction.drift import drifting
+from memory_pipeline.friction.errors import drifting
 from memory_pipeline.friction.patterns import Pattern
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import failing, failures_of

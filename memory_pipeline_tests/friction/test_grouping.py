@@ -14,7 +14,14 @@ from benchmarks.planted_friction.model import REPEATED_CORRECTION
 from benchmarks.planted_friction.running import run, settings_of
 from benchmarks.planted_friction.scoring import score
 from benchmarks.planted_friction.weeks import make_week
-from memory_pipeline.friction.grouping import MAX_LINES, MAX_REMARKS, groups_in, lines_for, prompt_values, remarks_for
+from memory_pipeline.friction.corrections import (
+    MAX_REMARKS,
+    MAX_RULES,
+    groups_in,
+    lines_for,
+    prompt_values,
+    remarks_for,
+)
 from memory_pipeline.friction.rules import Rule
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event
@@ -101,9 +108,9 @@ def test_of_too_much_what_corrects_or_is_like_a_line_is_shown_in_the_order_in_wh
 
 
 def test_of_too_many_lines_the_likest_are_shown_and_none_that_came_later() -> None:
-    rules = [Rule("AGENTS.md", f"Rule {number} says nothing.", day_after(-20)) for number in range(MAX_LINES)]
+    rules = [Rule("AGENTS.md", f"Rule {number} says nothing.", day_after(-20)) for number in range(MAX_RULES)]
     lines = lines_for([*rules, LATER, LINE], [event("the kiln log comes from the printer", "s1")])
-    assert len(lines) == MAX_LINES and LINE in lines and LATER not in lines
+    assert len(lines) == MAX_RULES and LINE in lines and LATER not in lines
 
 
 def test_a_model_is_shown_what_the_agent_had_just_called() -> None:

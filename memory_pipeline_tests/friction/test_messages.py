@@ -4,8 +4,8 @@ import time
 from typing import Any
 
 from memory_pipeline.friction.attempts import Session
-from memory_pipeline.friction.events import FrictionEvent
 from memory_pipeline.friction.messages import messages_in, without_replaced
+from memory_pipeline.friction.patterns import FrictionEvent
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event, turns
 

@@ -13,9 +13,8 @@ import pytest
 
 from memory_pipeline.actions.rules import ApprovedLine, rules_of
 from memory_pipeline.friction.attempts import Session
-from memory_pipeline.friction.observed import violations_in, with_violations
+from memory_pipeline.friction.observed import SHOWN, ShownLine, violations_in, with_violations
 from memory_pipeline.friction.rules import Rule, memory_lines
-from memory_pipeline.friction.shown import SHOWN, ShownLine
 from memory_pipeline.friction.stage import FrictionStage
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.shown_to_agents import approved_rules

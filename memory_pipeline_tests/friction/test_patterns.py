@@ -5,8 +5,7 @@ from datetime import date
 
 import pytest
 
-from memory_pipeline.friction.events import FrictionEvent
-from memory_pipeline.friction.patterns import MAX_TITLE, Pattern
+from memory_pipeline.friction.patterns import MAX_TITLE, FrictionEvent, Pattern
 from memory_pipeline.friction.stage import each_once
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import event

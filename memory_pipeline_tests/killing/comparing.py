@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from memory_pipeline.markdown.safe_write import BACKUPS_KEPT
-from memory_pipeline.proposals.integrity import judge_integrity
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline_tests.killing.story import workspace_of
 from memory_pipeline_tests.rows import events
 

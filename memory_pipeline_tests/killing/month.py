@@ -32,7 +32,7 @@ from memory_pipeline.embeddings.opening import generation
 from memory_pipeline.embeddings.stage import settle_collections, switch_when_complete
 from memory_pipeline.llm import cache
 from memory_pipeline.planning import Stages
-from memory_pipeline.proposals.integrity import judge_integrity
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.sessions.catalogue import Catalogue
 from memory_pipeline.sessions.discovery import find_sources

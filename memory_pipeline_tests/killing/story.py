@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 from memory_pipeline.markdown import safe_write
 from memory_pipeline.proposals import events, review
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.events import OpenLog, ProposalLog
-from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.stage import ReflectionsStage

@@ -6,15 +6,16 @@ import os
 import time
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
+from memory_pipeline.defs.placement import Placement, WorkspaceResource
+from memory_pipeline.defs.proposals import memory_file_asset
 from memory_pipeline.markdown import safe_write
 from memory_pipeline.markdown.safe_write import remove_temporary_files
-from memory_pipeline.proposals.review import reconcile
 from memory_pipeline.settings.marks import salt
-from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each
-from memory_pipeline_tests.rows import at, bytes_of, proposal, put, workspace
+from memory_pipeline_tests.rows import bytes_of, proposal, put, workspace
 
 OURS = (
     f".memory-{'0a' * 8}.tmp",
@@ -86,8 +87,11 @@ def test_the_names_are_those_that_writers_give(tmp_path: Path, monkeypatch: pyte
     assert sorted(remove_temporary_files(tmp_path, but_in=settings.dagster_home)) == sorted(left)
 
 
-def test_a_run_takes_them_away(tmp_path: Path) -> None:
-    settings, lake = workspace(tmp_path)
+def test_a_run_takes_them_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, _ = workspace(tmp_path)
     lay_out(tmp_path, 7_200)
-    reconcile(Workspace(settings, lake), at("18:00"))
+    monkeypatch.setenv("MEMORY_WORKSPACE", f"{settings.workspace}")
+    with dg.DagsterInstance.ephemeral() as instance:
+        asset, resources = memory_file_asset(Placement(settings)), {"workspace": WorkspaceResource()}
+        dg.materialize([asset], instance=instance, resources=resources)
     assert not list(tmp_path.rglob(f".memory-{'0b' * 8}.tmp"))

@@ -32,7 +32,6 @@ from memory_pipeline_tests.conftest import utc
 from memory_pipeline_tests.harnesses.test_answers_claude_code import REFUSED, SAID, STOP
 from memory_pipeline_tests.harnesses.test_claude_code import record, result, use
 from memory_pipeline_tests.observations.talking import LONDON, checked, parsed, quotes, talk
-from memory_pipeline_tests.rows import MissingEncoder
 
 DAY = date(2026, 5, 1)
 STORE = "Should the READMEs be embedded files or constants in the code?"
@@ -106,7 +105,7 @@ def test_refusals_are_no_failures_that_recur(tmp_path: Path) -> None:
     """Eight refusals of one command were friction of the tool before."""
     written(tmp_path / "in", *[(use("Bash", command="make lint"), refusal(""))] * 8)
     workspace = run(tmp_path / "in")
-    bring_up_to_date(FrictionStage(workspace, MissingEncoder()), workspace.lake, DAY)
+    bring_up_to_date(FrictionStage(workspace), workspace.lake, DAY)
     assert workspace.lake.read("messages", [DAY])["is_error"].sum() == 0
     assert workspace.lake.read("friction_clusters", [DAY]).is_empty()
 

@@ -21,9 +21,9 @@ from memory_pipeline.operations.earlier_events import MOMENTS
 from memory_pipeline.operations.forgetting.forget import forget
 from memory_pipeline.operations.forgetting.request import request_for
 from memory_pipeline.operations.migrations import migrate
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.events import DECISIONS, KEYS, ProposalLog
-from memory_pipeline.proposals.integrity import judge_integrity
-from memory_pipeline.proposals.todoist.tasks import account_of, shown_tasks
+from memory_pipeline.proposals.todoist.review import account_of, shown_tasks
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.marks import FORMAT, keep_format, stored_format
 from memory_pipeline.workspace.workspace import Workspace

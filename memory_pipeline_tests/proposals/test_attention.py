@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.proposals.attention import judge_attention
+from memory_pipeline.proposals.evaluation import judge_attention
 from memory_pipeline.proposals.events import APPROVED, AUTO_SURFACE, EXPIRED, EXPIRY_SURFACE, Decision, ProposalLog
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.rows import proposal, put, record_decisions, record_showings, workspace

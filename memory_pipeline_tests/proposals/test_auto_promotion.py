@@ -13,8 +13,8 @@ import pytest
 from memory_pipeline.defs.placement import Placement, WorkspaceResource
 from memory_pipeline.defs.proposals import memory_file_asset
 from memory_pipeline.proposals.automatic import report, retracted
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import Reconciled, UnknownProposalError, decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, PENDING, REJECTED, ProposalLog, is_fix
-from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.review import UnknownProposalError, decide, on_display, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage

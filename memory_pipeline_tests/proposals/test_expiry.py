@@ -10,9 +10,9 @@ from memory_pipeline.operations.migrations import (
     m003_offer_again_what_expired_unseen,
     m005_put_what_happened_to_proposals_into_events,
 )
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, EXPIRY_SURFACE, PENDING, Decision, ProposalLog
 from memory_pipeline.proposals.history import history
-from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each

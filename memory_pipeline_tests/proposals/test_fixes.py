@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from memory_pipeline.proposals.applying import left_to_the_user
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.events import APPROVED, EXPIRED, INVALID, PENDING, REJECTED, ProposalLog
 from memory_pipeline.proposals.fixes import MAX_A_DAY, MAX_SHOWN
-from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.memory_file import lines_of
 from memory_pipeline.proposals.remembering import remember
 from memory_pipeline.proposals.review import Reconciled, decide, reconcile

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.proposals.cards import cards_of
+from memory_pipeline.proposals.cards import as_offered, cards_of
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
-from memory_pipeline.proposals.importing import ImportLine, Judged, judged, offer
-from memory_pipeline.proposals.remembering import remember
-from memory_pipeline.proposals.review import as_offered, decide, on_display, reconcile
+from memory_pipeline.proposals.remembering import ImportLine, Judged, judged, offer, remember
+from memory_pipeline.proposals.review import decide, on_display, reconcile
 from memory_pipeline.recall.briefing import brief_at
 from memory_pipeline.recall.folders import place_of_folder
 from memory_pipeline.recall.origin import origin

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.events import APPROVED, REJECTED
-from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.settings import Settings
 from memory_pipeline.workspace.workspace import Workspace

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from memory_pipeline.proposals.score import SECRET, why_left_out
+from memory_pipeline.proposals.offering import SECRET, why_left_out
 from memory_pipeline.text.hidden import without_hidden
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.conftest import assistant

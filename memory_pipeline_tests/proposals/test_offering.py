@@ -7,9 +7,8 @@ import pytest
 
 from memory_pipeline.proposals.duplicates import Known, KnownLines
 from memory_pipeline.proposals.events import APPROVED, REJECTED, ProposalLog
-from memory_pipeline.proposals.offering import is_offered
+from memory_pipeline.proposals.offering import is_offered, why_left_out
 from memory_pipeline.proposals.review import decide, reconcile
-from memory_pipeline.proposals.score import why_left_out
 from memory_pipeline.text.kinds import is_question
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.cases import each

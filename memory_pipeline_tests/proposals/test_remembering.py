@@ -10,10 +10,11 @@ import pytest
 from filelock import Timeout
 
 from memory_pipeline.lake.store import Lake
+from memory_pipeline.proposals.cards import as_offered
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.events import APPROVED, REJECTED, OpenLog, ProposalLog
-from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline.proposals.remembering import AGENT, MAX_TEXT, NotRememberedError, Remembered, remember
-from memory_pipeline.proposals.review import as_offered, decide, reconcile
+from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.recall.briefing import brief_at
 from memory_pipeline.recall.folders import place_of_folder

@@ -1,6 +1,7 @@
 """What comes first in the queue of the reviewer."""
 
-from memory_pipeline.proposals.score import HYPOTHETICAL, line_score, why_left_out, with_sessions
+from memory_pipeline.proposals.events import with_sessions
+from memory_pipeline.proposals.offering import HYPOTHETICAL, line_score, why_left_out
 from memory_pipeline_tests.cases import each
 
 RULE = "Never deploy `api/server.py` on a Friday."

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from memory_pipeline.proposals.cards import evidence_lines
 from memory_pipeline.proposals.events import ProposalLog
-from memory_pipeline.proposals.evidence import evidence_lines
-from memory_pipeline.proposals.score import NEXT_TIME, line_score
+from memory_pipeline.proposals.offering import NEXT_TIME, line_score
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.stages import bring_up_to_date
 from memory_pipeline.workspace.workspace import Workspace
@@ -180,7 +180,8 @@ def test_the_reviewer_sees_who_said_it_when_and_where(work: Work) -> None:
     work.reflect(UV, sources=[observation_id(UV), other["observation_id"]], support=2, sessions=2)
     work.reflect(FRIDAY)
     work.run()
-    lines = evidence_lines(Workspace(work.settings, work.lake), ProposalLog(work.lake).pending())
+    log = ProposalLog(work.lake)
+    lines = evidence_lines(Workspace(work.settings, work.lake), log, log.pending())
     assert lines == {
         "p-20250305-001": "2025-03-05 09:00 · you in “session s1” · said 2 times in 2 sessions",
         "p-20250305-002": "2025-03-05 09:00 · you in “session s1”",

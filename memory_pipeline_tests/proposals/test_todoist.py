@@ -16,9 +16,7 @@ from memory_pipeline.proposals.automatic import HOW_TO_UNDO
 from memory_pipeline.proposals.events import ProposalLog
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.todoist.client import Todoist, TodoistBusyError, TodoistRefusedError
-from memory_pipeline.proposals.todoist.planning import plan
-from memory_pipeline.proposals.todoist.review import Reviewed, sync
-from memory_pipeline.proposals.todoist.tasks import account_file
+from memory_pipeline.proposals.todoist.review import Reviewed, account_file, due, sync
 from memory_pipeline.workspace.workspace import Workspace
 from memory_pipeline_tests.proposals.todoist_server import TOKEN, Garbled, Lost, Refuse, TodoistServer, todoist_server
 from memory_pipeline_tests.rows import (
@@ -59,7 +57,7 @@ class ReviewSession:
 
     def due(self) -> list[str]:
         todoist = Todoist(self.settings.todoist.api_token)
-        return plan(self.workspace, todoist.review_tasks()).due
+        return due(self.workspace, todoist)
 
     def status(self) -> dict[str, str]:
         """By the text that was proposed."""

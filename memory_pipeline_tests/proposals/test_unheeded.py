@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.friction.shown import SHOWN
+from memory_pipeline.friction.observed import SHOWN
 from memory_pipeline.proposals.cards import cards_of
 from memory_pipeline.proposals.events import PENDING, ProposalLog
 from memory_pipeline.proposals.review import decide, reconcile

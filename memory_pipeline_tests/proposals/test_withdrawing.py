@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from memory_pipeline.proposals.evaluation import judge_integrity
 from memory_pipeline.proposals.events import PENDING, WITHDRAWN, ProposalLog
 from memory_pipeline.proposals.history import history
-from memory_pipeline.proposals.integrity import judge_integrity
 from memory_pipeline_tests.proposals.test_fixes import ONE, RULE, TWO, Work
 from memory_pipeline_tests.rows import DAY, Row, bytes_of, day_after, fixable, proposal, put, rule_pattern
 
@@ -98,6 +98,6 @@ def test_what_comes_back_is_a_new_pattern_and_is_offered_anew(tmp_path: Path) ->
 def test_nothing_is_read_where_no_fix_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work(tmp_path)
     put(work.lake, "proposals", proposal(1, RULE))
-    monkeypatch.setattr("memory_pipeline.proposals.expiry.the_pattern", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("memory_pipeline.proposals.outcomes.patterns_on", lambda *_: pytest.fail("it was read"))
     assert work.run().withdrawn == {}
     assert ProposalLog(work.lake).status == {OWN: PENDING}

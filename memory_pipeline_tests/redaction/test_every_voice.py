@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_pipeline.harnesses.model import ParsedSession
-from memory_pipeline.proposals.score import SECRET, why_left_out
+from memory_pipeline.proposals.offering import SECRET, why_left_out
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.redaction.redactor import Unredacted
 from memory_pipeline.redaction.spoken import names_password

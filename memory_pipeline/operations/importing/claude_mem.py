@@ -14,7 +14,7 @@ from pathlib import Path
 from memory_pipeline.harnesses.model import NotASessionError, NotReadableNowError
 from memory_pipeline.harnesses.sqlite import opened, text
 from memory_pipeline.operations.importing.lines import Importer, MemoryFile, TextLine, import_line, is_importable
-from memory_pipeline.proposals.importing import ImportLine
+from memory_pipeline.proposals.remembering import ImportLine
 from memory_pipeline.reflections.types import ARCHITECTURE, RULES
 
 ORIGIN = "claude-mem"

@@ -11,8 +11,8 @@ from memory_pipeline.days import today
 from memory_pipeline.defs.jobs import ARCHIVE_JOB
 from memory_pipeline.defs.placement import WorkspaceResource
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.events import APPROVED
-from memory_pipeline.proposals.evidence import evidence_lines
+from memory_pipeline.proposals.cards import evidence_lines
+from memory_pipeline.proposals.events import APPROVED, ProposalLog
 from memory_pipeline.proposals.review import decide, reconcile
 from memory_pipeline.proposals.stage import ProposalsStage
 from memory_pipeline.reflections.extractive import ExtractiveReflector
@@ -183,7 +183,7 @@ def test_a_rule_that_was_written_down_is_offered_with_where_it_stands(work: Work
     ids = work.propose()
     assert list(ids) == [FRIDAY]
     (proposal,) = work.lake.read("proposals").to_dicts()
-    line = evidence_lines(Workspace(work.settings, work.lake), [proposal])[ids[FRIDAY]]
+    line = evidence_lines(work.workspace, ProposalLog(work.lake), [proposal])[ids[FRIDAY]]
     assert line == "2025-03-05 · you, by hand in the day's log"
     path = work.settings.daily_log(DAY)
     assert "**Proposed**: 1" in path.read_text("utf-8")

@@ -2,7 +2,7 @@
 
 import time
 
-from memory_pipeline.friction.drift import drifting, sets_up
+from memory_pipeline.friction.errors import drifting, sets_up
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import failing
 

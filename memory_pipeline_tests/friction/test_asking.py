@@ -2,7 +2,7 @@
 
 import json
 
-from memory_pipeline.friction.answers import GROUPS, Group, GroupsForm, read_groups
+from memory_pipeline.friction.asking import GROUPS, Group, GroupsForm, read_groups
 
 GROUPED = [Group("again", 0, [3, 17]), Group("over", 7, [11, 30])]
 AS_JSON = {"groups": [group._asdict() for group in GROUPED]}

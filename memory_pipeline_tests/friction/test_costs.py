@@ -1,6 +1,6 @@
 """What an occurrence costs, in messages and minutes."""
 
-from memory_pipeline.friction.events import cost, request_before, user_after
+from memory_pipeline.friction.patterns import cost, request_before, user_after
 from memory_pipeline_tests.cases import each
 from memory_pipeline_tests.friction.made import turns
 

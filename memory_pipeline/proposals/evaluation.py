@@ -1,14 +1,27 @@
-"""The check that every proposal has at most one outcome, and every approved one its line."""
+"""The checks of `memory_file`: every proposal has at most one decision and every approved one its line, and somebody
+decides."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import polars as pl
+
 from memory_pipeline.lake.store import Lake
-from memory_pipeline.proposals.events import APPLIED, APPROVED, DECISIONS, PROMOTED, ProposalLog
-from memory_pipeline.proposals.memory_copies import is_reviewed_elsewhere, memory_loss
+from memory_pipeline.proposals.applying import is_reviewed_elsewhere, memory_loss
+from memory_pipeline.proposals.events import (
+    APPLIED,
+    APPROVED,
+    DECIDED,
+    DECISIONS,
+    PROMOTED,
+    SHOWN,
+    USER_SURFACES,
+    ProposalLog,
+)
 from memory_pipeline.proposals.memory_file import read_lines
 from memory_pipeline.verdict import Verdict
 
@@ -65,3 +78,32 @@ def _violations(proposal_id: str, ends: Sequence[str], promotions: int, *, is_ap
         yield f"{proposal_id} was promoted but never approved"
     if list(ends) == [APPROVED] and not promotions and not is_applied:
         yield f"{proposal_id} was approved but not promoted"
+
+
+MAX_WAIT = timedelta(days=14)
+"""Twice the time after which a proposal that runs have shown expires by default."""
+
+
+def judge_attention(log: ProposalLog, now: datetime) -> Verdict:
+    """While proposals are pending, a user decides on one of those shown at least every two weeks."""
+    pending, since = len(log.pending()), left_since(log, now)
+    days = (now - since).days if since else 0
+    offenders = []
+    if pending and since and now - since >= MAX_WAIT:
+        offenders.append(
+            f"nobody has decided on any for {days} days, since {since:%Y-%m-%d}: `memory review` takes a minute"
+        )
+    judged = f"{pending} pending proposals" if pending != 1 else "1 pending proposal"
+    return Verdict(not offenders, {"pending": pending, "days_without_a_decision": days}, offenders, judged)
+
+
+def left_since(log: ProposalLog, now: datetime) -> datetime | None:
+    """The time since which proposals were shown without a decision of a user; None if there were none. Proposals that
+    expired meanwhile count, as they could have been decided on."""
+    taken = log.events(DECIDED, pl.col("surface").is_in(USER_SURFACES), pl.col("happened_at") <= now)
+    last = taken["happened_at"].max()
+    open_ = ~pl.col("proposal_id").is_in(taken["proposal_id"].to_list())
+    left = log.events(SHOWN, pl.col("happened_at") <= now, open_)["happened_at"].min()
+    if not isinstance(left, datetime):
+        return None
+    return max(left, last) if isinstance(last, datetime) else left
