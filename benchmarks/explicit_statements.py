@@ -140,7 +140,7 @@ def offered_lines(messages: Sequence[str]) -> dict[str, None]:
 def print_histories(folder: Path) -> None:
     for project in sorted(path for path in folder.iterdir() if path.is_dir()):
         files = sorted(project.rglob("*.md"))
-        messages = [text for file in files for text in typed_messages(file.read_text("utf-8"))]
+        messages = [text for file in files for text in typed_messages(file.read_text("utf-8", "replace"))]
         lines = offered_lines(messages)
         print(f"{project.name}: {len(messages)} typed messages, {len(lines)} lines")
         print("".join(f"    {line}\n" for line in lines), end="")
