@@ -34,7 +34,7 @@ _SETS = (
 _OF_SPEAKER = ("preference", "decision")
 """Kinds that state the speaker's will in a main clause: "the logic that we're using" decides nothing."""
 _CANCELLING = ("open", "doubt", "guess", "supposes", "for_now", "complaint", "offer", "unsettled")
-_CLAUSE_END = re.compile(r"[,;:](?=\s)|[，；：、]|\s[-–—]\s")
+_CLAUSE_END = re.compile(r"[,;:](?=\s|[^\x00-\x7f])|[，；：、]|\s[-–—]\s")  # Chinese is typed with ASCII commas, too
 _FIRST_CLAUSE = re.compile(rf"{_CLAUSE_END.pattern}|[.!…](?=\s|$)|[。！\n]")
 _QUOTED = re.compile(r'"[^"\n]+"|„[^“”"\n]+[“”"]|“[^”\n]+”|«[^»\n]+»|「[^」\n]+」|『[^』\n]+』')
 _JSON = re.compile(r'\{\s*"(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}')
@@ -106,7 +106,7 @@ def _kind(sentence: str, cues: Cues) -> str | None:
             continue
         is_last = end is None or not sentence[end.end() :].strip()
         if not _leaves_open(sentence if is_last or end is None else sentence[: end.start()], cues):
-            return "rule" if kind == PROHIBITION and cues.lasting.search(sentence) else kind
+            return "rule" if kind == PROHIBITION and cues.general.search(sentence) else kind
     return None
 
 
