@@ -144,6 +144,10 @@ class Cues:
     sets_decision: re.Pattern[str]
     remembers: re.Pattern[str]
     """A user's request to remember something."""
+    prohibits: re.Pattern[str]
+    """A user forbids something, for good or for the task at hand."""
+    general: re.Pattern[str]
+    """Words that make a prohibition hold beyond the task at hand."""
     unsettled: re.Pattern[str]
     """Words that keep a sentence from being an explicit statement: about one case, a past one or a possible one."""
     subordinate: re.Pattern[str]
