@@ -14,7 +14,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from memory_pipeline.defs.placement import Placement
+from memory_pipeline.defs.placement import Placement, TablesResource
 from memory_pipeline.defs.under_way import work_under_way
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.settings import load_settings
@@ -47,7 +47,7 @@ class Oven(dg.ConfigurableResource):
     degrees: int = 220
 
 @dg.asset
-def observations(workspace: Oven) -> None: ...
+def observations(duckdb: Oven, workspace: Oven) -> None: ...
 
 @dg.op
 def observe() -> None: ...
@@ -58,7 +58,7 @@ def reflect_job() -> None:
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    resources = {"workspace": Oven()}
+    resources = {"duckdb": Oven(), "workspace": Oven()}
     return dg.Definitions([observations], jobs=[reflect_job], resources=resources, executor=dg.multiprocess_executor)
 """
 INSTANCE = """
@@ -111,7 +111,7 @@ def names(definitions: dg.Definitions) -> set[str]:
 
 
 def test_every_name_begins_with_the_prefix(embedded: dg.Definitions) -> None:
-    theirs = {"observations", "observe", "reflect_job", "workspace"}
+    theirs = {"observations", "observe", "reflect_job", "duckdb", "workspace"}
     assert theirs < names(ours)
     mine = names(embedded) - theirs
     prefix = re.compile("^(bakery/memory/|bakery_memory_|bakery__memory__)")
@@ -170,6 +170,8 @@ def test_a_day_is_made_in_the_workspace_of_the_attribute(
     (written,) = report.get_asset_materialization_events()
     assert written.step_materialization_data.materialization.metadata["results"].value
     assert Lake(tmp_path / "theirs/lake").read("messages", [DAY]).height > 0
+    with TablesResource(path=f"{tmp_path / 'theirs'}").get_connection() as connection:
+        assert connection.sql("SELECT count(*) FROM messages").fetchone() == (2,)
     assert not load_settings().workspace.exists()  # the one that the environment names
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
+from dagster_duckdb import DuckDBResource
 
+from memory_pipeline.lake.store import Lake
 from memory_pipeline.operations.migrations import migrate
 from memory_pipeline.settings import Settings, load_settings
 from memory_pipeline.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    import duckdb
 
 GROUP = "memory"
 """The only asset group: the UI collapses several groups, and the assets should be visible at once."""
@@ -30,6 +36,21 @@ class WorkspaceResource(dg.ConfigurableResource):  # type: ignore[type-arg]
         settings = self.settings()
         migrate(settings)
         return Workspace.open(settings)
+
+
+class TablesResource(DuckDBResource):
+    """DuckDB with a view of each table of the workspace, for SQL in other assets of the code location."""
+
+    database: str = ":memory:"
+    path: str | None = None
+    """The folder of the workspace; without it the environment names one."""
+
+    @contextmanager
+    def get_connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        settings = WorkspaceResource(path=self.path).settings()
+        with super().get_connection() as connection:
+            Lake.from_settings(settings).attach_views(connection)
+            yield connection
 
 
 @dataclass(frozen=True)
@@ -64,7 +85,8 @@ class Placement:
 
     @property
     def resources(self) -> Mapping[str, Any]:
-        return {self.name("workspace"): self.workspace}
+        tables = TablesResource(path=self.workspace.path)
+        return {self.name("workspace"): self.workspace, self.name("duckdb"): tables}
 
     def status(self, is_on: bool = True) -> str:
         """The status with which a schedule or sensor starts that is on by default, or only for some settings."""

@@ -21,7 +21,7 @@ from memory_pipeline.defs.orchestration import (
     table_spec,
 )
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.markdown.temporary_files import remove_temporary_files
+from memory_pipeline.markdown.safe_write import remove_temporary_files
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
 from memory_pipeline.proposals.automatic import report
 from memory_pipeline.proposals.evaluation import judge_attention, judge_integrity

@@ -43,7 +43,8 @@ EXTRAS = {
     "object-storage": ("obstore",),
     "celery": ("dagster_celery", "redis"),
 }
-"""The modules that each extra of pyproject.toml needs. They are imported inside functions, or by modules that functions import."""
+"""The modules that each extra of pyproject.toml needs. They are imported inside functions, or by modules that functions
+import."""
 
 
 class SettingError(MemoryPipelineError):

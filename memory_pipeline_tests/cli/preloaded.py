@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 
 import dagster  # noqa: F401
+import dagster_duckdb  # noqa: F401
 import pydantic_ai.models.openai  # noqa: F401
 import rich.progress  # noqa: F401
 from alembic.config import Config

@@ -18,9 +18,9 @@ from pathlib import Path
 from memory_pipeline.markdown.blocks import one_line, split_lines
 from memory_pipeline.markdown.safe_write import encode
 from memory_pipeline.operations.memory_text import UnreadableMemoryError, read_text, without_secrets
-from memory_pipeline.proposals.remembering import ImportLine
 from memory_pipeline.proposals.memory_file import MemoryLine, lines_of
 from memory_pipeline.proposals.offering import why_left_out
+from memory_pipeline.proposals.remembering import ImportLine
 from memory_pipeline.recall.folders import place_of_folder, project_of_place
 from memory_pipeline.redaction import Redactor, redactor_of
 from memory_pipeline.reflections.types import ARCHITECTURE
