@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memory_pipeline.text.kinds import is_momentary_question, is_prose, is_question
-from memory_pipeline.text.languages.cues import cues_in, cues_of
-from memory_pipeline.text.languages.identify import ENGLISH, language_of
+from memory_pipeline.text.languages.identify import ENGLISH, cues_in, cues_of, language_of
 from memory_pipeline.text.phrases import Cues, word_list
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
 from memory_pipeline.text.similarity import CJK, content_words

@@ -128,7 +128,7 @@ def test_a_statement_is_found_in_the_middle_of_other_talk() -> None:
         ("Keine neuen Abhängigkeiten im Kern.", "Der Test für den Import schlägt seit heute früh fehl."),
         ("N'utilise pas moment.js dans le front.", "Le bouton de paiement est mal placé sur mobile, corrige ça."),
         ("No uses moment.js en el frontend.", "El botón de pago se ve mal en el móvil, arréglalo."),
-    )
+    ),
 )
 def test_a_prohibition_within_a_request_restricts_the_request(rule: str, task: str) -> None:
     assert said(rule) == [rule]
