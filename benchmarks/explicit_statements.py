@@ -4,7 +4,7 @@
 
 The messages of `explicit/held` were written by somebody who knew neither the words that are looked for nor the code;
 nothing was tuned on them. With `--tuned` those of `explicit/tune` to `explicit/tune6` are taken, which the words were
-chosen with: a phrase that occurs in none of them, nor in the histories of real people, was removed. Each message is observed twice: in a session of its own with a short reply, and in the middle of a long
+chosen with. Each message is observed twice: in a session of its own with a short reply, and in the middle of a long
 one. An answer comes after the question that it answers. `found` is the share of the statements that overlap a high
 observation in both sessions, `false` the share of the other messages in a high one in either. The baseline is the role
 of `benchmarks/languages.py`: a sentence is high if its kind is a rule, a preference or a decision.

@@ -15,7 +15,7 @@ from unittest.mock import patch
 from benchmarks.common import parser
 from memory_pipeline.text import kinds
 from memory_pipeline.text.kinds import is_passing, kind_of_user
-from memory_pipeline.text.languages.cues import english
+from memory_pipeline.text.languages.identify import english
 
 FOLDER = Path(__file__).parent / "languages"
 ROLES = {

@@ -36,7 +36,11 @@ def test_imports_point_one_way() -> None:
 
 def test_the_contract_knows_every_library_of_dagster() -> None:
     graph = grimp.build_graph("memory_pipeline", include_external_packages=True, cache_dir=None)
-    assert {name for name in graph.modules if name.startswith("dagster")} == {"dagster", "dagster_duckdb", "dagster_webserver"}
+    assert {name for name in graph.modules if name.startswith("dagster")} == {
+        "dagster",
+        "dagster_duckdb",
+        "dagster_webserver",
+    }
 
 
 @pytest.mark.slow

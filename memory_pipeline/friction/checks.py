@@ -14,7 +14,7 @@ from typing import Any
 
 from memory_pipeline.agents.kit.tool_calls import PROGRAMS, SHELL_TOOLS, commands_in, violates
 from memory_pipeline.friction.attempts import command_in, path_in
-from memory_pipeline.text.languages.cues import cues_of
+from memory_pipeline.text.languages.identify import cues_of
 from memory_pipeline.text.phrases import Cues, word_list
 from memory_pipeline.text.similarity import carries_content, words
 

@@ -18,7 +18,7 @@ from memory_pipeline.friction.patterns import FrictionEvent, cost, event_at, req
 from memory_pipeline.lake.rows import ObservationRow, distinct
 from memory_pipeline.scope import may_end
 from memory_pipeline.text.kinds import MIN_SAID, PROSE, RULES, is_question, kind_of_user
-from memory_pipeline.text.languages.cues import cues_of
+from memory_pipeline.text.languages.identify import cues_of
 from memory_pipeline.text.lines import supposes
 from memory_pipeline.text.relation import gives_up, replaces, statement
 from memory_pipeline.text.sentences import sentences

@@ -15,11 +15,10 @@ from typing import ClassVar, NamedTuple, Unpack
 import msgspec
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given, asks
-from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.content import blocks_of, call_text, without_marks
 from memory_pipeline.harnesses.model import Message, ParsedSession, Part, Problem, Role
 from memory_pipeline.harnesses.records import JsonObject, decoded_object, text_of, to_time
-from memory_pipeline.harnesses.speakers import split_content_by_speaker
+from memory_pipeline.harnesses.speakers import Evidence, is_person, split_content_by_speaker
 from memory_pipeline.harnesses.transcript import FORGOTTEN, MessageDetails, Transcript, one_line
 from memory_pipeline.scope import repository_of
 

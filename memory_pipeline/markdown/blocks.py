@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memory_pipeline.text.hidden import without_hidden
-from memory_pipeline.text.spaces import run_together
+from memory_pipeline.text.sentences import run_together
 
 BlockState = Literal["added", "replaced", "unchanged", "edited"]
 

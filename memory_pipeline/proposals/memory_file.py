@@ -16,7 +16,7 @@ from typing import NamedTuple
 from memory_pipeline.markdown.blocks import insert_lines, newline_of, one_line, split_lines
 from memory_pipeline.markdown.safe_write import decode, encode
 from memory_pipeline.scope import noted, with_note, without_note
-from memory_pipeline.text.spaces import run_together
+from memory_pipeline.text.sentences import run_together
 
 PROPOSAL_ID = re.compile(r"[pf]-\d{8}-\d{3,}")
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)

@@ -26,8 +26,7 @@ from memory_pipeline.embeddings.index import (
     VectorIndex,
     weigh_query,
 )
-from memory_pipeline.text.languages.cues import cues_of, english
-from memory_pipeline.text.languages.identify import is_plainly_english
+from memory_pipeline.text.languages.identify import cues_of, english, is_plainly_english
 from memory_pipeline.text.phrases import LANGUAGES, SPACED_LANGUAGES, load
 from memory_pipeline.text.similarity import CJK
 from memory_pipeline.text.terms import query_terms

@@ -1,8 +1,10 @@
 """Sentences in which a person explicitly states a rule, a preference, a decision or a request to remember.
 
-The phrases are roles in `languages/*.toml`. A sentence must match one of four (`sets_rule`, `sets_preference`,
-`sets_decision`, `remembers`), and none that cancels it: a question, a doubt, a supposition, a complaint, a restriction
-to the moment. A sentence without such phrases never counts, however often it is said.
+The phrases are roles in `languages/*.toml`. A sentence must match one of five (`sets_rule`, `sets_preference`,
+`sets_decision`, `remembers`, `prohibits`), and none that cancels it: a question, a doubt, a supposition, a complaint, a
+restriction to the moment. A prohibition counts if it is most of its message, or says that it is general ("never",
+"unless"); within a longer request it restricts that request. A sentence without such phrases never counts, however
+often it is said.
 """
 
 from __future__ import annotations
@@ -12,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memory_pipeline.text.kinds import is_momentary_question, is_prose, is_question
-from memory_pipeline.text.languages.cues import cues_in, cues_of
-from memory_pipeline.text.languages.identify import ENGLISH, language_of
+from memory_pipeline.text.languages.identify import ENGLISH, cues_in, cues_of, language_of
 from memory_pipeline.text.phrases import Cues, word_list
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
 from memory_pipeline.text.similarity import CJK, content_words
@@ -21,8 +22,8 @@ from memory_pipeline.text.similarity import CJK, content_words
 PROHIBITION = "prohibition"
 """A prohibition without a word such as "never": a rule, unless it restricts the request that it is part of."""
 MAX_BESIDE = 1.0
-"""Maximum characters beside a prohibition, as a multiple of its own. Of 61 prohibitions in longer messages a reader kept
-13 as rules."""
+"""Maximum characters beside a prohibition, as a multiple of its own. In longer messages it restricts the request: of 61
+such prohibitions, typed by people, a reader kept 13 as rules."""
 _SETS = (
     ("sets_rule", "rule"),
     ("sets_preference", "preference"),

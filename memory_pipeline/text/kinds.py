@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, get_args
 
-from memory_pipeline.text.languages.cues import cues_of, english
+from memory_pipeline.text.languages.identify import cues_of, english
 from memory_pipeline.text.similarity import CJK
 
 Kind = Literal[

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from memory_pipeline.text.kinds import is_momentary_request, is_momentary_step, is_question
-from memory_pipeline.text.languages.cues import cues_of, english
+from memory_pipeline.text.languages.identify import cues_of, english
 from memory_pipeline.text.regex import deferred
 from memory_pipeline.text.similarity import content_words
 from memory_pipeline.text.tokens import estimate

@@ -16,8 +16,7 @@ from typing import Literal, NamedTuple
 
 from memory_pipeline.text.embedding_models import MINILM_COSINES
 from memory_pipeline.text.kinds import NORMATIVE, is_question, kind_of_user
-from memory_pipeline.text.languages.cues import cues_of, english
-from memory_pipeline.text.languages.identify import ENGLISH, language_of
+from memory_pipeline.text.languages.identify import ENGLISH, cues_of, english, language_of
 from memory_pipeline.text.lines import supposes
 from memory_pipeline.text.phrases import Cues, word_list
 from memory_pipeline.text.similarity import (

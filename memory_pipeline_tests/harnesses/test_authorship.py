@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.model import ParsedSession, Source
-from memory_pipeline.harnesses.speakers import split_by_speaker
+from memory_pipeline.harnesses.speakers import Evidence, is_person, split_by_speaker
 from memory_pipeline.sessions.file_rows import new_row, read_row
 from memory_pipeline.sessions.reading import parse_file
 from memory_pipeline.sessions.windows import reason_not_observed, windows_by_day

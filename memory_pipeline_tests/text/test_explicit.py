@@ -121,6 +121,36 @@ def test_a_statement_is_found_in_the_middle_of_other_talk() -> None:
     assert said(text) == ["we never mock the database here."]
 
 
+@each(
+    ("rule", "task"),
+    (
+        ("Don't hardcode strings in the components.", "The header wraps on phones, can you fix it?"),
+        ("Keine neuen Abhängigkeiten im Kern.", "Der Test für den Import schlägt seit heute früh fehl."),
+        ("N'utilise pas moment.js dans le front.", "Le bouton de paiement est mal placé sur mobile, corrige ça."),
+        ("No uses moment.js en el frontend.", "El botón de pago se ve mal en el móvil, arréglalo."),
+    ),
+)
+def test_a_prohibition_within_a_request_restricts_the_request(rule: str, task: str) -> None:
+    assert said(rule) == [rule]
+    assert said(f"{task} {rule} {task}") == []
+
+
+def test_a_prohibition_that_says_that_it_is_general_stays_one() -> None:
+    task = "The header wraps on phones, can you fix it?"
+    for rule in ("Never hardcode strings in the components.", "Don't add dependencies without asking me."):
+        assert said(f"{task} {rule} {task}") == [rule]
+
+
+def test_formatted_text_is_not_typed() -> None:
+    rule = "We never mock the database."
+    assert said(f"**Goal**: **faster** tests. {rule}") == [rule]
+    assert said(f"**Goal**: **faster** tests. **Verify**: **lint** is clean. {rule}") == []
+
+
+def test_chinese_is_typed_with_ascii_commas() -> None:
+    assert said("我比较喜欢先看方案再动手,你先说说库存这块打算怎么弄") != []
+
+
 def test_it_goes_on_with_what_qualifies_it() -> None:
     text = "We decided to strip tracking parameters. Except utm_content, which is kept. Run the tests now."
     assert said(text) == ["We decided to strip tracking parameters. Except utm_content, which is kept."]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.text.spaces import run_together
+from memory_pipeline.text.sentences import run_together
 from memory_pipeline_tests.cases import each
 
 

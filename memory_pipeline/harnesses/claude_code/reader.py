@@ -14,7 +14,6 @@ from typing import ClassVar, Unpack
 import msgspec
 
 from memory_pipeline.harnesses.answers import Answer
-from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.claude_code.queued import Queue
 from memory_pipeline.harnesses.claude_code.records import (
     CHAIN_TYPES,
@@ -29,7 +28,7 @@ from memory_pipeline.harnesses.model import ParsedSession, Role
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import Call, RecordReader
 from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, text_of
-from memory_pipeline.harnesses.speakers import split_content_by_speaker
+from memory_pipeline.harnesses.speakers import Evidence, is_person, split_content_by_speaker
 from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
 from memory_pipeline.harnesses.tree import descendants, last_descendants
 

@@ -7,9 +7,9 @@ import re
 from typing import NamedTuple
 
 from memory_pipeline.harnesses.answers import Answer, answers_given, answers_listed
-from memory_pipeline.harnesses.authorship import Evidence
 from memory_pipeline.harnesses.record_reader import Call
 from memory_pipeline.harnesses.records import JsonObject, object_of, text_of, words
+from memory_pipeline.harnesses.speakers import Evidence
 
 QUEUE = "queue-operation"
 CHAIN_TYPES = frozenset(("user", "assistant", "system", "attachment", "progress"))

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeGuard, Unpack
 
 from memory_pipeline.harnesses.answers import Answer, asks
-from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.codex.streams import Prompt, Streams, essence
 from memory_pipeline.harnesses.codex.tools import ARGUMENTS, OUTPUT_TYPES, decoded, patched_by, plain, read_output
 from memory_pipeline.harnesses.content import call_text, content_text, image_mark, is_image, url_type, without_marks
@@ -22,7 +21,7 @@ from memory_pipeline.harnesses.model import Image, Message, ParsedSession, Part,
 from memory_pipeline.harnesses.protocol import Harness
 from memory_pipeline.harnesses.record_reader import Call, RecordReader
 from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, objects_of, text_of, to_time, words
-from memory_pipeline.harnesses.speakers import split_by_speaker, split_content_by_speaker
+from memory_pipeline.harnesses.speakers import Evidence, is_person, split_by_speaker, split_content_by_speaker
 from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
 
 _TYPES = words(

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import orjson
 
-from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.compressed import is_compressed
 from memory_pipeline.harnesses.content import as_json
 from memory_pipeline.harnesses.gemini.parts import Piece, image_parts, is_summary, pieces_of, plain_text
@@ -35,6 +34,7 @@ from memory_pipeline.harnesses.records import (
     to_time,
     words,
 )
+from memory_pipeline.harnesses.speakers import Evidence, is_person
 from memory_pipeline.harnesses.transcript import Place, Transcript
 
 _TYPES = words("user gemini info error warning")

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Unpack
 
 from memory_pipeline.harnesses.answers import REFUSED, Answer, answers_given
-from memory_pipeline.harnesses.authorship import Evidence, is_person
 from memory_pipeline.harnesses.content import call_text, image_mark, image_type
 from memory_pipeline.harnesses.model import Image, Role, Source
 from memory_pipeline.harnesses.opencode.current import STATES
@@ -26,7 +25,7 @@ from memory_pipeline.harnesses.opencode.store import claims, records
 from memory_pipeline.harnesses.protocol import HarnessWithFolders
 from memory_pipeline.harnesses.record_reader import RecordReader
 from memory_pipeline.harnesses.records import JsonObject, list_of, object_of, text_of, to_time, words
-from memory_pipeline.harnesses.speakers import split_by_speaker
+from memory_pipeline.harnesses.speakers import Evidence, is_person, split_by_speaker
 from memory_pipeline.harnesses.transcript import MessageDetails, Transcript
 
 # Thoughts, and marks at the beginning and end of a model's step.

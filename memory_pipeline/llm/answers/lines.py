@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from memory_pipeline.text.kinds import KINDS, STATEMENT
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.regex import deferred
-from memory_pipeline.text.spaces import CODE, run_together
+from memory_pipeline.text.sentences import CODE, run_together
 
 MAX_MARKS = 8
 """Maximum number of marks before a fact."""

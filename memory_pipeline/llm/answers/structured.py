@@ -17,7 +17,7 @@ from memory_pipeline.llm.answers.cleaning import plain
 from memory_pipeline.llm.answers.lines import clock_in, kind_named, priority_named
 from memory_pipeline.text.kinds import STATEMENT, Kind
 from memory_pipeline.text.priorities import LOW
-from memory_pipeline.text.spaces import run_together
+from memory_pipeline.text.sentences import run_together
 
 TRIED = 3
 """Maximum number of positions at which parsing JSON is tried; each costs one pass over the text."""

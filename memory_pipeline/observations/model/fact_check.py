@@ -34,7 +34,7 @@ from memory_pipeline.observations.types import (
 from memory_pipeline.text.dates import CLOCK, clock_of, clock_times
 from memory_pipeline.text.kinds import NORMATIVE, length_of
 from memory_pipeline.text.priorities import LOW, MEDIUM, RANK
-from memory_pipeline.text.spaces import run_together
+from memory_pipeline.text.sentences import run_together
 from memory_pipeline.text.specifics import Words, missing_specifics, specifics
 
 MIN_COVERAGE_WITH_NAMES = 0.2

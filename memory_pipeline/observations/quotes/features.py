@@ -17,8 +17,7 @@ from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.kinds import RULES, kind_of_user
-from memory_pipeline.text.languages.cues import cues_of, english, has_cues
-from memory_pipeline.text.languages.identify import ENGLISH, language_of_speaker
+from memory_pipeline.text.languages.identify import ENGLISH, cues_of, english, has_cues, language_of_speaker
 from memory_pipeline.text.lines import orders
 from memory_pipeline.text.similarity import content_words, content_words_in_order
 from memory_pipeline.text.specifics import COUNTED

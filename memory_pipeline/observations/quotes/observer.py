@@ -27,7 +27,7 @@ from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.observations.types import NO_CUES, Context, EvidenceSpan, Fact, Segment, WindowMessage
 from memory_pipeline.text.condense import condense
 from memory_pipeline.text.kinds import is_passing, is_prose
-from memory_pipeline.text.languages.cues import english
+from memory_pipeline.text.languages.identify import english
 from memory_pipeline.text.priorities import HIGH, LOW, MEDIUM
 from memory_pipeline.text.sentences import sentences, squeeze
 from memory_pipeline.text.specifics import CODE

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from memory_pipeline.observations.quotes.features import Conversation
 from memory_pipeline.observations.quotes.units import Unit
 from memory_pipeline.text.kinds import NORMATIVE, is_question, kind_of_claim, kind_of_user
-from memory_pipeline.text.languages.cues import english
+from memory_pipeline.text.languages.identify import english
 from memory_pipeline.text.relation import replaces, statement
 from memory_pipeline.text.sentences import sentences
 

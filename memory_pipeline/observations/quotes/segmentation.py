@@ -9,7 +9,7 @@ from datetime import timedelta
 from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.types import WindowMessage
 from memory_pipeline.text.kinds import is_noise, length_of
-from memory_pipeline.text.languages.cues import english
+from memory_pipeline.text.languages.identify import english
 from memory_pipeline.text.sentences import clip, sentences, squeeze
 from memory_pipeline.text.similarity import content_words
 

@@ -13,8 +13,7 @@ from memory_pipeline.harnesses.model import CHOICES
 from memory_pipeline.observations.types import WindowMessage, choice_line
 from memory_pipeline.text.explicit import Statement, answers_question, is_in_json, statements
 from memory_pipeline.text.kinds import is_momentary_offer, is_noise, is_passing, is_prose, is_question, length_of
-from memory_pipeline.text.languages.cues import cues_in, cues_of, english, has_cues
-from memory_pipeline.text.languages.identify import ENGLISH
+from memory_pipeline.text.languages.identify import ENGLISH, cues_in, cues_of, english, has_cues
 from memory_pipeline.text.sentences import Sentence, sentences, squeeze
 from memory_pipeline.text.similarity import CJK, content_words
 

@@ -27,8 +27,7 @@ from memory_pipeline.reflections.types import Observation
 from memory_pipeline.scope import without_note
 from memory_pipeline.settings import IDENTITY_FILES, Settings
 from memory_pipeline.text.priorities import EMOJI
-from memory_pipeline.text.sentences import clip
-from memory_pipeline.text.spaces import run_together
+from memory_pipeline.text.sentences import clip, run_together
 from memory_pipeline.text.tokens import estimate
 
 FENCE = "observations"

@@ -1,4 +1,4 @@
-"""The language of a text, identified by its script, else by a small model of letter sequences from a package.
+"""The language of a text and its cues. It is identified by its script, else by a small model of letter sequences.
 
 The default is English, as a few words of code show no language. None of 2,900 sentences of English coding sessions is
 taken for another language; of 270 short ones in German, French and Spanish 5 % are taken for English.
@@ -12,7 +12,7 @@ from copy import copy
 from functools import cache, lru_cache
 from typing import Any
 
-from memory_pipeline.text.phrases import word_list
+from memory_pipeline.text.phrases import Cues, load, word_list
 from memory_pipeline.text.similarity import CJK, COMMON_ELSEWHERE
 
 ENGLISH, GERMAN, FRENCH, SPANISH, JAPANESE, CHINESE, KOREAN = "en", "de", "fr", "es", "ja", "zh", "ko"
@@ -138,3 +138,31 @@ def _classifier(languages: tuple[str, ...]) -> Any:
 def _classify(prose: str, languages: tuple[str, ...]) -> tuple[str, float]:
     language, probability = _classifier(languages).classify(prose)
     return str(language), float(probability)
+
+
+_FILES = {
+    ENGLISH: "english",
+    GERMAN: "german",
+    FRENCH: "french",
+    SPANISH: "spanish",
+    JAPANESE: "japanese",
+    CHINESE: "chinese",
+}
+
+
+def english() -> Cues:
+    return load(_FILES[ENGLISH])
+
+
+def cues_in(language: str) -> Cues:
+    """The cues of a language; English ones if it has none."""
+    return load(_FILES.get(language, _FILES[ENGLISH]))
+
+
+def cues_of(text: str) -> Cues:
+    """The cues of the language of this text."""
+    return cues_in(language_of(text))
+
+
+def has_cues(language: str) -> bool:
+    return language in _FILES

@@ -1,6 +1,6 @@
 """The task is the last thing said that tells one: consent, thanks, praise and orders to commit do not."""
 
-from memory_pipeline.text.tasks import current_task
+from memory_pipeline.sessions.windows import current_task
 from memory_pipeline_tests.cases import each
 
 PAGING = "Add paging to the list of parcels and test it."
