@@ -21,7 +21,6 @@ from memory_pipeline.defs.orchestration import (
     table_spec,
 )
 from memory_pipeline.defs.placement import Placement
-from memory_pipeline.markdown.safe_write import remove_temporary_files
 from memory_pipeline.operations.identity import NOT_SET, look_at_identity
 from memory_pipeline.proposals.automatic import report
 from memory_pipeline.proposals.evaluation import judge_attention, judge_integrity
@@ -72,7 +71,6 @@ def memory_file_asset(placement: Placement) -> dg.AssetsDefinition:
         Nothing that a user wrote is changed, and a line that a user removed is not added again.
         """
         opened = placement.open(context)
-        remove_temporary_files(opened.settings.workspace, but_in=opened.settings.dagster_home)  # once per run
         reconciled = reconcile(opened, datetime.now(UTC))
         _report(context, reconciled)
         log, path = ProposalLog(opened.lake), opened.settings.memory_file

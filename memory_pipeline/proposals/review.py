@@ -17,7 +17,14 @@ from memory_pipeline.errors import MemoryPipelineError
 from memory_pipeline.lake.rows import ProposalState
 from memory_pipeline.llm.config import observer_model
 from memory_pipeline.markdown.blocks import one_line
-from memory_pipeline.markdown.safe_write import LOCK_SECONDS, decode, encode, update_file, write_atomically
+from memory_pipeline.markdown.safe_write import (
+    LOCK_SECONDS,
+    decode,
+    encode,
+    remove_temporary_files,
+    update_file,
+    write_atomically,
+)
 from memory_pipeline.proposals.applying import apply_fixes, left_to_the_user, promote
 from memory_pipeline.proposals.automatic import HOW_TO_UNDO, OFF, automatic_approvals, recently_approved
 from memory_pipeline.proposals.cards import as_offered, as_proposal
@@ -146,6 +153,7 @@ def reconcile(
     filelock.Timeout if another process reconciles for more than ``wait`` seconds.
     """
     settings, result, new = workspace.settings, Reconciled(), ""
+    remove_temporary_files(settings.workspace, but_in=settings.dagster_home)  # once per run, like this function
     with OpenLog.open(workspace, wait=wait) as log:
         log.add_fixes(fixes := new_fixes(workspace, log, now), now)
         result.offered = [row["proposal_id"] for row in fixes]

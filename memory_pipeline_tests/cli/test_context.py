@@ -151,6 +151,6 @@ def test_a_summary_fails_open(tmp_path: Path) -> None:
         found = memory(tmp_path / "home", "context", "--compaction", session)
         assert (found.stdout, found.returncode) == ("", 0)
         assert found.stderr.startswith("No summary: ")
-    wrong = memory(tmp_path / "home", "context", "--compaction", "x", env={"MEMORY_PACK_TOKENS": "many"})
+    wrong = memory(tmp_path / "home", "context", "--compaction", "x", env={"MEMORY_BRIEF_TOKENS": "many"})
     assert (wrong.stdout, wrong.returncode) == ("", 0)
-    assert "MEMORY_PACK_TOKENS='many'" in wrong.stderr
+    assert "MEMORY_BRIEF_TOKENS='many'" in wrong.stderr

@@ -327,5 +327,5 @@ def test_every_screen_says_that_words_are_no_longer_kept(settings: Settings, tmp
     told = show(Caller(settings, tmp_path), row["session_id"])
     assert last in told and f"({NOT_KEPT})" in told and RULE not in told
     screen = session_screen(settings, {"id": row["session_id"]})
-    assert [m["text"] for m in screen.messages if m["text"]] == [last] and len(screen.messages) > 1
+    assert [m["text"] for m in screen["messages"] if m["text"]] == [last] and len(screen["messages"]) > 1
     assert {words for words, _ in cards_of(Workspace(settings, lake), [proposal])[0].quotes} == {NOT_KEPT}

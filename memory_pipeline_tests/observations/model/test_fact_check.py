@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_pipeline.cli.why import why
 
+from memory_pipeline.cli.show import why
 from memory_pipeline.observations.evaluation import missing_evidence
 from memory_pipeline.observations.model.fact_check import FactCheck
 from memory_pipeline.observations.stage import ObservationsStage
