@@ -18,7 +18,6 @@ from memory_pipeline.cli.commands import (
     AGENTS,
     CALLED_BY_PROGRAMS,
     COMMANDS,
-    MISUSES,
     OLD_NAMES,
     function_of,
     load_command,
@@ -114,10 +113,10 @@ def test_old_names_take_their_old_arguments(tmp_path: Path) -> None:
         assert said in done.stderr.splitlines()[-1]
 
 
-def test_the_errors_of_a_wrong_call_are_there_by_these_names() -> None:
-    files = Path(memory_pipeline.__file__).parent.rglob("*.py")
-    text = "\n".join(file.read_text("utf-8") for file in files)
-    assert [name for name in MISUSES if f"class {name}(MemoryPipelineError)" not in text] == []
+def test_a_wrong_call_exits_with_2_and_another_failure_with_1(tmp_path: Path) -> None:
+    for args, code in ((("sql", "DROP TABLE messages"), 2), (("why", "o-nowhere"), 1)):
+        done = memory(tmp_path, *args)
+        assert (done.returncode, done.stderr.count("\n") > 0, "Traceback" in done.stderr) == (code, True, False), args
 
 
 def test_a_form_of_the_context_is_named_once(tmp_path: Path) -> None:
