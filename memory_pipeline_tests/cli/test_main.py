@@ -145,3 +145,9 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": f"{tmp_path}"}
     done = subprocess.run(["bash", "--norc", "-c", script], env=env, capture_output=True, text=True, check=True)
     assert [line.split() for line in done.stdout.splitlines()] == [*typed.values()]
+
+
+def test_a_port_that_there_cannot_be_is_a_misuse(tmp_path: Path) -> None:
+    for command in ("ui", "open"):
+        done = memory(tmp_path, command, "--port", "80000")
+        assert (done.returncode, "65535" in done.stderr, "Traceback" in done.stderr) == (2, True, False), command
