@@ -13,6 +13,10 @@ class MemoryPipelineError(Exception):
     """The base class of all expected errors: catching it hides no bug."""
 
 
+class MisuseError(MemoryPipelineError):
+    """The call or a setting is wrong; the command exits with 2. The message says what was expected."""
+
+
 class TryAgainLaterError(MemoryPipelineError):
     """Something else is in the way for now: a lock, a server. The message says what to do if it stays."""
 

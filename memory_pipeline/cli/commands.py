@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from memory_pipeline.cli.console import FAILED, MISUSED, err, fail
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MemoryPipelineError, MisuseError
 
 SECTIONS = {
     "Every day": {
@@ -82,11 +82,6 @@ OLD_NAMES = {
 """Commands of earlier versions, which work for one more release, with their replacements."""
 CALLED_BY_PROGRAMS = ("brief", "pack", "compaction")
 """Old names that users' hooks and scripts call. A program gets no note about the new name."""
-MISUSES = (
-    *("SettingError", "FilterError", "QueryError", "UnknownProjectError", "OnlyReadingError", "NotRememberedError"),
-    *("CannotForgetError", "UnreadableMemoryError", "NoServiceManagerError", "PortTakenError"),
-)
-"""Errors whose cause is the call or a setting, by name, as their modules are imported only when they are needed."""
 MODULES = {
     **{"backfill": "run", "recall": "search", "why": "show", "open": "ui", "disconnect": "connect"},
     **{"remember": "proposing", "import": "proposing", "archive": "admin", "identity": "admin", "report": "admin"},
@@ -120,7 +115,7 @@ class MainGroup(LazyGroup):
         try:
             return super().invoke(ctx)
         except MemoryPipelineError as error:
-            raise fail(f"{error}", MISUSED if type(error).__name__ in MISUSES else FAILED) from None
+            raise fail(f"{error}", MISUSED if isinstance(error, MisuseError) else FAILED) from None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         width = max(map(len, COMMANDS))

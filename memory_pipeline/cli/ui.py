@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def ui(
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1.")] = 3000,
+    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65_535, help="Port on 127.0.0.1.")] = 3000,
     host: Annotated[
         str,
         typer.Option(
@@ -45,7 +45,9 @@ def ui(
 
 
 def open(
-    port: Annotated[int, typer.Option(metavar="PORT", help="Port on 127.0.0.1; by default a free one.", min=0)] = 0,
+    port: Annotated[
+        int, typer.Option(metavar="PORT", help="Port on 127.0.0.1; by default a free one.", min=0, max=65_535)
+    ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
 ) -> None:
     """Review, search and read the memory in the browser.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import duckdb
 
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MisuseError
 from memory_pipeline.lake.store import Lake, sql_text
 from memory_pipeline.lake.tables import TABLES, VIEWS
 
@@ -21,7 +21,7 @@ _ATTEMPTS = 5
 Found = TypeVar("Found")
 
 
-class OnlyReadingError(MemoryPipelineError):
+class OnlyReadingError(MisuseError):
     """The query does not only read."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MisuseError
 from memory_pipeline.friction.rules import MAX_BYTES
 from memory_pipeline.redaction import Redactor
 from memory_pipeline.redaction.redactor import find_secrets
@@ -14,7 +14,7 @@ MAX_ROUNDS = 8
 """Maximum passes over a text, as replacing a secret may reveal another."""
 
 
-class UnreadableMemoryError(MemoryPipelineError):
+class UnreadableMemoryError(MisuseError):
     """The file is not text or is unreadable; the message says why and what to do."""
 
 

@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MisuseError
 from memory_pipeline.llm.agents import AGENTS
 from memory_pipeline.llm.found import PROVIDERS
 from memory_pipeline.sessions.discovery import moving_variables
@@ -24,7 +24,7 @@ LABEL = "io.memory-pipeline"
 """The name of the launchd agent."""
 
 
-class NoServiceManagerError(MemoryPipelineError):
+class NoServiceManagerError(MisuseError):
     """This machine has neither systemd nor launchd."""
 
 

@@ -20,7 +20,7 @@ import polars as pl
 
 from memory_pipeline.agents.agents import tilde_path
 from memory_pipeline.days import day_of
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MisuseError
 from memory_pipeline.lake.rows import RememberedRow
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.lake.tables import TABLES
@@ -72,7 +72,7 @@ WAIT_SECONDS = 2.0
 """Seconds to wait for another process that writes such a line, which takes some milliseconds."""
 
 
-class NotRememberedError(MemoryPipelineError):
+class NotRememberedError(MisuseError):
     """The line cannot be a proposal; the message says why."""
 
 

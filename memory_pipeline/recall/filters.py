@@ -6,14 +6,14 @@ from datetime import date
 
 from memory_pipeline.days import parse_day, today
 from memory_pipeline.embeddings.index import Filters
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MisuseError
 from memory_pipeline.recall.folders import MAX_NAME, project_named
 from memory_pipeline.settings import Settings
 from memory_pipeline.text.priorities import PRIORITIES
 from memory_pipeline.text.sentences import clip
 
 
-class FilterError(MemoryPipelineError):
+class FilterError(MisuseError):
     """A filter that nothing can match; the message gives the reason and the known values."""
 
 

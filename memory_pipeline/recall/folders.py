@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MisuseError
 from memory_pipeline.scope import repository_of
 from memory_pipeline.sessions.projects import Place, Projects
 from memory_pipeline.text.sentences import clip
@@ -22,7 +22,7 @@ MAX_NAMED = 10
 """Maximum number of projects that a message lists."""
 
 
-class UnknownProjectError(MemoryPipelineError):
+class UnknownProjectError(MisuseError):
     """No session belongs to that project."""
 
 

@@ -37,7 +37,7 @@ from memory_pipeline.embeddings.opening import (
     open_collection,
     searched_collection,
 )
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MisuseError
 from memory_pipeline.recall.approved import approved_lines
 from memory_pipeline.recall.fusion import (
     CANDIDATES,
@@ -77,7 +77,7 @@ NO_TIME = "~"
 """A time that sorts after all others, for a session without a passage among the best."""
 
 
-class QueryError(MemoryPipelineError):
+class QueryError(MisuseError):
     """A query without searchable words; the message says what to ask."""
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from memory_pipeline.days import today
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MisuseError
 from memory_pipeline.settings import marks, memory_json
 from memory_pipeline.settings.dagster_record import names_celery, names_postgres
 from memory_pipeline.settings.fields import BUNDLED_MODEL, Settings, workspace_named_by
@@ -47,7 +47,7 @@ EXTRAS = {
 import."""
 
 
-class SettingError(MemoryPipelineError):
+class SettingError(MisuseError):
     """A setting is invalid. The message names it, its value, and what was expected."""
 
 

@@ -12,7 +12,7 @@ from typing import Self
 
 import uvicorn
 
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MisuseError
 from memory_pipeline.quality.report import Report
 from memory_pipeline.settings import Settings
 from memory_pipeline.web.app import page_app
@@ -25,7 +25,7 @@ STOP_SECONDS = 3
 """Seconds for active requests when the server stops."""
 
 
-class PortTakenError(MemoryPipelineError):
+class PortTakenError(MisuseError):
     """Another program listens on the port."""
 
 

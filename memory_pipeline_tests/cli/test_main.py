@@ -18,7 +18,6 @@ from memory_pipeline.cli.commands import (
     AGENTS,
     CALLED_BY_PROGRAMS,
     COMMANDS,
-    MISUSES,
     OLD_NAMES,
     function_of,
     load_command,
@@ -114,10 +113,10 @@ def test_old_names_take_their_old_arguments(tmp_path: Path) -> None:
         assert said in done.stderr.splitlines()[-1]
 
 
-def test_the_errors_of_a_wrong_call_are_there_by_these_names() -> None:
-    files = Path(memory_pipeline.__file__).parent.rglob("*.py")
-    text = "\n".join(file.read_text("utf-8") for file in files)
-    assert [name for name in MISUSES if f"class {name}(MemoryPipelineError)" not in text] == []
+def test_a_wrong_call_exits_with_2_and_another_failure_with_1(tmp_path: Path) -> None:
+    for args, code in ((("sql", "DROP TABLE messages"), 2), (("why", "o-nowhere"), 1)):
+        done = memory(tmp_path, *args)
+        assert (done.returncode, done.stderr.count("\n") > 0, "Traceback" in done.stderr) == (code, True, False), args
 
 
 def test_a_form_of_the_context_is_named_once(tmp_path: Path) -> None:
@@ -146,3 +145,9 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": f"{tmp_path}"}
     done = subprocess.run(["bash", "--norc", "-c", script], env=env, capture_output=True, text=True, check=True)
     assert [line.split() for line in done.stdout.splitlines()] == [*typed.values()]
+
+
+def test_a_port_that_there_cannot_be_is_a_misuse(tmp_path: Path) -> None:
+    for command in ("ui", "open"):
+        done = memory(tmp_path, command, "--port", "80000")
+        assert (done.returncode, "65535" in done.stderr, "Traceback" in done.stderr) == (2, True, False), command

@@ -15,7 +15,7 @@ from typing import Any, Self
 import polars as pl
 from pydantic import TypeAdapter
 
-from memory_pipeline.errors import MemoryPipelineError
+from memory_pipeline.errors import MisuseError
 from memory_pipeline.lake.rows import typed_rows
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.proposals.events import ProposalLog
@@ -38,7 +38,7 @@ MAX_SHOWN = 60
 _ID_FORM = re.compile(r"[a-z]+-[0-9a-f]{12,}|[nodwmrgs]-\d{8}-[0-9a-f]{6,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-class CannotForgetError(MemoryPipelineError):
+class CannotForgetError(MisuseError):
     """The name is unknown, or cannot be forgotten; the message says why and what to do."""
 
 
