@@ -15,7 +15,7 @@ from memory_pipeline.settings import ModelSettings, Settings
 from memory_pipeline.text.tokens import estimate
 
 NO_MODEL = (
-    "none: finds 58 % of the facts a reader would keep, and only explicit words are 🔴; "
+    "none: finds 56 % of the facts a reader would keep, and only explicit words are 🔴; "
     "with a model 88 %: `memory setup`"
 )
 """The benefit of a model, as also in README: the shares of the facts worth keeping that were observed in ten held-out
