@@ -82,6 +82,11 @@ OLD_NAMES = {
 """Commands of earlier versions, which work for one more release, with their replacements."""
 CALLED_BY_PROGRAMS = ("brief", "pack", "compaction")
 """Old names that users' hooks and scripts call. A program gets no note about the new name."""
+REMOVED = {
+    "batch": "`memory admin batch` was removed; `memory run` sends the requests at once, at the ordinary price.",
+    "team": "`memory admin team` was removed; `memory import` proposes the lines of another MEMORY.md.",
+}
+"""Commands of the last release that have no replacement, with the sentence that they answer for one more release."""
 MODULES = {
     **{"backfill": "run", "recall": "search", "why": "show", "open": "ui", "disconnect": "connect"},
     **{"remember": "proposing", "import": "proposing", "archive": "admin", "identity": "admin", "report": "admin"},
@@ -93,6 +98,8 @@ class LazyGroup(TyperGroup):
     """A group that lists placeholders and imports the module of a command when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        if args[0] in REMOVED:
+            raise fail(REMOVED[args[0]], MISUSED)
         name, command, rest = super().resolve_command(ctx, args)
         is_placeholder = name in (COMMANDS | AGENTS | ADMIN)
         return name, load_command(name) if name and command and is_placeholder else command, rest

@@ -43,7 +43,7 @@ add_placeholders(app, COMMANDS)
 
 
 def _sentence_for(error: Exception) -> str | None:
-    """What a user can do about an error of the machine; None if it is a bug."""
+    """A sentence on what to do about an error of the machine; None if the error is a bug."""
     from filelock import Timeout
 
     from memory_pipeline.settings import named_workspace

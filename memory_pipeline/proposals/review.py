@@ -135,7 +135,7 @@ class Reconciled:
 
     @property
     def news(self) -> list[str]:
-        """What the user did not just cause on the page or the command line, and what is left to do, in sentences."""
+        """Sentences on changes that the user did not just cause on the page or the command line, and on open tasks."""
         found = [self.damaged] if self.damaged else []
         found += [f"{p} was approved in REVIEW.md." for p in self.approved]
         found += [f"{p} was rejected in REVIEW.md." for p in self.rejected]

@@ -19,6 +19,7 @@ from memory_pipeline.cli.commands import (
     CALLED_BY_PROGRAMS,
     COMMANDS,
     OLD_NAMES,
+    REMOVED,
     function_of,
     load_command,
 )
@@ -117,6 +118,13 @@ def test_a_wrong_call_exits_with_2_and_another_failure_with_1(tmp_path: Path) ->
     for args, code in ((("sql", "DROP TABLE messages"), 2), (("why", "o-nowhere"), 1)):
         done = memory(tmp_path, *args)
         assert (done.returncode, done.stderr.count("\n") > 0, "Traceback" in done.stderr) == (code, True, False), args
+
+
+def test_a_removed_command_says_what_to_use_instead() -> None:
+    for name, sentence in REMOVED.items():
+        for args in ([name], ["admin", name], ["admin", name, "--yes"]):
+            done = CliRunner(env=NARROW).invoke(app, args)
+            assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"{sentence}\n"), args
 
 
 def test_a_form_of_the_context_is_named_once(tmp_path: Path) -> None:
