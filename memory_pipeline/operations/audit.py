@@ -19,6 +19,7 @@ from memory_pipeline.friction.rules import memory_lines, promotion_days
 from memory_pipeline.lake.rows import distinct
 from memory_pipeline.lake.store import Lake
 from memory_pipeline.markdown.safe_write import encode
+from memory_pipeline.operations.audit_project import repository_around
 from memory_pipeline.operations.audit_sources import USER, Source, Transcripts
 from memory_pipeline.operations.memory_text import HiddenSecret, UnreadableMemoryError, read_text, without_secrets
 from memory_pipeline.proposals.memory_file import lines_of
@@ -121,6 +122,7 @@ def audit(settings: Settings, path: Path) -> Audit:
         line.said = said or _promoted_from(settings, line, redactor)
     _find_pairs(lines)
     _find_replaced(lines, lake, path, redactor)
+    _find_deleted_files(lines, path)
     for i, line in enumerate(lines):
         if reason := _junk_reason(line, [*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2]]):
             line.findings.append(Finding(JUNK, reason))
@@ -196,6 +198,15 @@ def _find_replaced(lines: Sequence[AuditedLine], lake: Lake, path: Path, redacto
                 if kind not in {finding.kind for finding in line.findings}:
                     quoted = clip(redactor.redact(text), MAX_QUOTED)
                     line.findings.append(Finding(kind, f"you said on {day}{where}: “{quoted}”"))
+
+
+def _find_deleted_files(lines: Sequence[AuditedLine], path: Path) -> None:
+    """Find lines that name a file that was deleted from the surrounding repository."""
+    if (repository := repository_around(path.resolve().parent)) is None:
+        return
+    for line in lines:
+        if reason := repository.deleted(line.text):
+            line.findings.append(Finding(STALE, reason))
 
 
 def _find_pairs(lines: Sequence[AuditedLine]) -> None:

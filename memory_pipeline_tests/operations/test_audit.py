@@ -1,5 +1,6 @@
 """`memory admin audit`: who said a line, and what is wrong with it; and what of a good file is left in peace."""
 
+import subprocess
 from datetime import date
 from pathlib import Path
 
@@ -163,6 +164,35 @@ def test_each_sentence_of_an_item_has_its_own_place_and_sources(settings: Settin
         (1, "Dashboards refresh hourly for everyone.", 0),
         (1, "Always squash-merge pull requests into main.", 1),
     ]
+
+
+def repository(root: Path, files: dict[str, str], deleted: str) -> Path:
+    """A git repository with these files, and one more that its second commit deletes."""
+
+    def git(*words: str) -> None:
+        name = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        subprocess.run(["git", "-C", f"{root}", *name, *words], check=True, capture_output=True)
+
+    for name, text in {**files, deleted: "x = 1\n"}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    git("rm", "-q", deleted)
+    git("commit", "-qm", "second")
+    return root
+
+
+def test_a_file_that_git_says_was_deleted(settings: Settings, tmp_path: Path) -> None:
+    root = repository(tmp_path / "repo", {"web/tests/data/kiln.json": "{}"}, deleted="src/old.py")
+    text = (
+        "- Settings are read in `src/old.py`\n- Fixtures are made by `src/never.py`\n"
+        "- The old loader `src/old.py` was removed\n- `src/old.py` gibt es nicht mehr\n"
+        "- Fixtures of the kiln are in `tests/data/`\n"
+    )
+    assert found(settings, root, text) == [(1, "stale")]
+    assert found(settings, tmp_path, text) == []  # not in that repository
 
 
 @pytest.mark.parametrize(
